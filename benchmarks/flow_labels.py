@@ -13,11 +13,11 @@ from collections.abc import Callable
 from typing import Final
 
 from toolplan.compiler import compile_plan
-from toolplan.flows import Policy, parse_policy
-from toolplan.path import Json
-from toolplan.plan_json import load
-from toolplan.rules import PlanContext
-from toolplan.tools import Toolbox
+from toolplan.compiler.rules import PlanContext
+from toolplan.plan.canonical import load
+from toolplan.plan.path import Json
+from toolplan.policy import Policy, parse_policy
+from toolplan.schema.tool import Toolbox
 
 ROUNDS: Final = {20: 400, 10_000: 5}
 POLICY: Final = """

@@ -39,7 +39,7 @@ from toolplan.compiler import parse
 from toolplan.planners import Attempt, Draft, LLMPlanner, OnText, Proposal, Question
 from toolplan.planners.llm._examples import example_plans
 from toolplan.providers import Model, ModelError, ModelRequest, Piece, Text, open_model
-from toolplan.tools import Toolbox
+from toolplan.schema.tool import Toolbox
 from toolplan_demo import TOOLS
 from toolplan_sql import sql_tool
 

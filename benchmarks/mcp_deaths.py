@@ -22,12 +22,12 @@ from typing import Final, NamedTuple
 
 from benchmarks import mcp_ledger
 from benchmarks.processes import kill_own
-from toolplan.approval import approve
 from toolplan.compiler import compile_plan
-from toolplan.engines import run
+from toolplan.engine import run
 from toolplan.events import Run, StepState
-from toolplan.sources.mcp import HttpServer, Server, StdioServer, connected
-from toolplan.tools import Toolbox
+from toolplan.policy.approval import approve
+from toolplan.schema.tool import Toolbox
+from toolplan.tools.mcp import HttpServer, Server, StdioServer, connected
 
 STATED_S: Final = {"stdio": 1.0, "http": 30.0}
 """Seconds within which a death is to be noticed: for HTTP it is the time limit of the call."""

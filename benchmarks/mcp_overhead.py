@@ -26,9 +26,10 @@ from mcp.server import ServerRequestContext
 from mcp.server.stdio import stdio_server
 
 from toolplan.compiler import compile_plan
-from toolplan.engines import run
-from toolplan.execution_plan import ExecutionPlan
-from toolplan.sources.mcp import (
+from toolplan.engine import run
+from toolplan.policy.execution_plan import ExecutionPlan
+from toolplan.schema.tool import Toolbox
+from toolplan.tools.mcp import (
     LocalServer,
     McpSource,
     Server,
@@ -36,7 +37,6 @@ from toolplan.sources.mcp import (
     connected,
     connected_here,
 )
-from toolplan.tools import Toolbox
 
 GOAL: Final = 1.3
 CONCURRENT: Final = 32

@@ -23,13 +23,13 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from toolplan.approval import approve
 from toolplan.compiler import compile_plan
-from toolplan.engines import run
+from toolplan.engine import run
 from toolplan.events import Run
-from toolplan.sources.mcp import Notice, ServerStarted, StdioServer, commands, connected
-from toolplan.sources.pins import FILE_NAME, Pins
-from toolplan.tools import Toolbox
+from toolplan.policy.approval import approve
+from toolplan.schema.tool import Toolbox
+from toolplan.tools.mcp import Notice, ServerStarted, StdioServer, commands, connected
+from toolplan.tools.pins import FILE_NAME, Pins
 
 LEAST: Final = 3
 PAGE: Final = "<html><body><h1>A page</h1><p>Nine tons of glass.</p></body></html>"

@@ -21,7 +21,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from toolplan.path import Json
+from toolplan.plan.path import Json
 from toolplan_demo import demo_tools
 from toolplan_demo.rest_document import openapi_document
 from toolplan_openapi import OpenApiToolbox, openapi_toolbox, read_document

@@ -25,12 +25,12 @@ from benchmarks.llama import llama_server, versions
 from benchmarks.plans.readings import read
 from benchmarks.plans.rows import LITERAL_SETS, TEXT_SETS, DataFolder, Row
 from benchmarks.plans.texts import calls_of
-from toolplan.plan import Plan, step_refs
-from toolplan.plan_json import dump
+from toolplan.plan.canonical import dump
+from toolplan.plan.model import Plan, step_refs
 from toolplan.planners import LLMPlanner, Question
+from toolplan.schema.tool import Toolbox
 from toolplan.testing.model import ScriptedModel
-from toolplan.tool_search import FEW, relevant
-from toolplan.tools import Toolbox
+from toolplan.tools.search import FEW, relevant
 
 Count: TypeAlias = Callable[[str], int]
 TODAY: Final = "2025-10-12"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from toolplan.sources import SourceContext
-from toolplan.sources.named import source_of
-from toolplan.tools import Toolbox
+from toolplan.schema.tool import Toolbox
+from toolplan.tools import SourceContext
+from toolplan.tools.named import source_of
 
 
 def load_tools(spec: str, folder: Path | None = None) -> Toolbox:

@@ -14,11 +14,7 @@ from graphlib import TopologicalSorter
 
 from hypothesis import strategies as st
 
-from toolplan.approval import digest_of
-from toolplan.execution_plan import ExecutionPlan
-from toolplan.flows import Policy
-from toolplan.path import EVERY, Json, Path
-from toolplan.plan import (
+from toolplan.plan.model import (
     DEFAULT_MAX_PAGES,
     Literal,
     OnError,
@@ -33,8 +29,12 @@ from toolplan.plan import (
     object_,
     template,
 )
+from toolplan.plan.path import EVERY, Json, Path
+from toolplan.policy import Policy
+from toolplan.policy.approval import digest_of
+from toolplan.policy.execution_plan import ExecutionPlan
+from toolplan.schema.tool import Arguments, Toolbox, ToolError
 from toolplan.testing import Computes, Gives, Raises, ScriptedTools
-from toolplan.tools import Arguments, Toolbox, ToolError
 
 _ROWS: Json = {
     "data": [

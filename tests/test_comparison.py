@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from tests.plans_strategy import plans
-from toolplan.comparison import ABSENT, Change, StepChange, compare_plans
-from toolplan.plan import Literal, Plan, Ref, Step, rename_steps
+from toolplan.plan.comparison import ABSENT, Change, StepChange, compare_plans
+from toolplan.plan.model import Literal, Plan, Ref, Step, rename_steps
 
 F = Step("f", "find", {"place": Literal("Berlin")})
 SEND = Step("s", "send", {"to": Ref("f", ("mail",)), "text": Literal("hello")})

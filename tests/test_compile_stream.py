@@ -13,18 +13,18 @@ from hypothesis import strategies as st
 
 from tests.dialects.test_fuzz import TEXTS
 from tests.plans_strategy import plans, scripted_tools
-from toolplan.approval import ApprovalRequired, approve
+from toolplan.base.errors import ToolplanError
 from toolplan.compiler import CompileStream, compile_plan, compile_stream, to_text
-from toolplan.diagnostics import CannotExpress
+from toolplan.compiler.rules.pages import may_get_pages
 from toolplan.dialects import DIALECTS
-from toolplan.engines import StreamRefused, run_stream
-from toolplan.errors import ToolplanError
+from toolplan.engine import StreamRefused, run_stream
 from toolplan.events import RunState
-from toolplan.path import Json
-from toolplan.plan import Limits, Plan, Ref, Step
-from toolplan.rules.pages import may_get_pages
+from toolplan.plan.diagnostics import CannotExpress
+from toolplan.plan.model import Limits, Plan, Ref, Step
+from toolplan.plan.path import Json
+from toolplan.policy.approval import ApprovalRequired, approve
+from toolplan.schema.tool import Effects, Toolbox
 from toolplan.testing import Gives, ScriptedTools
-from toolplan.tools import Effects, Toolbox
 
 MANY = settings().max_examples
 FEW = MANY if MANY > 100 else MANY // 3

@@ -16,10 +16,10 @@ from msgspec.structs import replace
 
 import toolplan
 from toolplan import Policy, Tool, Toolbox
+from toolplan.base.errors import ToolplanError
 from toolplan.compiler import examine, output_schemas
-from toolplan.errors import ToolplanError
-from toolplan.plan_json import dump, load
-from toolplan.tools import Effects
+from toolplan.plan.canonical import dump, load
+from toolplan.schema.tool import Effects
 from toolplan_demo import TOOLS
 
 READ: dict[str, Any] = {"readOnlyHint": True}

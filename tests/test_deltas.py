@@ -15,16 +15,16 @@ import pytest
 
 from toolplan import Journal, Tool, Toolbox, ToolError, approve, compile_plan
 from toolplan.app.app import App
-from toolplan.approval import Approval
-from toolplan.deltas import Delta, delta
-from toolplan.engines import CannotRun, run
+from toolplan.engine import CannotRun, run
+from toolplan.engine.deltas import Delta, delta
 from toolplan.events import Event, RunEnded, RunState, StepSucceeded
-from toolplan.execution_plan import ExecutionPlan
-from toolplan.path import Json
+from toolplan.plan.path import Json
 from toolplan.planners import Attempt, Draft, OnText, Proposal, Question, Refusal
+from toolplan.policy.approval import Approval
+from toolplan.policy.execution_plan import ExecutionPlan
+from toolplan.schema.tool import Arguments, Effects
 from toolplan.storage.journal import recover
 from toolplan.testing import ScriptedPlanner
-from toolplan.tools import Arguments, Effects
 
 CALLED: Counter[str] = Counter()
 FINISHED: set[str] = set()

@@ -10,8 +10,8 @@ from typing import Final
 
 import pytest
 
-from toolplan.error_pages import ERROR_PAGES
-from toolplan.rules import RULES, SYNTAX_PAGES
+from toolplan.base.error_pages import ERROR_PAGES
+from toolplan.compiler.rules import RULES, SYNTAX_PAGES
 
 ROOT: Final = Path(__file__).parents[1]
 SOURCE: Final = ROOT / "src" / "toolplan"

@@ -11,10 +11,10 @@ from typing import Final
 import pytest
 
 import toolplan
+from toolplan.base.errors import ToolplanError
 from toolplan.cli.terminal import CommandError
-from toolplan.errors import ToolplanError
-from toolplan.sources.mcp.source import SignInNeeded
-from toolplan.tools import OutcomeUnknown, ToolError
+from toolplan.schema.tool import OutcomeUnknown, ToolError
+from toolplan.tools.mcp.source import SignInNeeded
 
 APP: Final = Path(__file__).parents[1] / "src" / "toolplan" / "app"
 
@@ -26,7 +26,7 @@ def printed(error: ToolplanError) -> list[str]:
 def test_code_and_help_stand_below_the_message() -> None:
     error = ToolplanError("running-loop", "A loop is running.", "Write `await app.ask(…)`.")
     assert printed(error) == [
-        "toolplan.errors.ToolplanError: A loop is running.",
+        "toolplan.base.errors.ToolplanError: A loop is running.",
         "help: Write `await app.ask(…)`. [running-loop]",
     ]
     assert str(error) == "A loop is running."
@@ -48,7 +48,7 @@ def test_every_kind_of_error_has_its_own_code_there(error: ToolplanError, note: 
 
 
 def test_an_error_without_help_has_its_message_alone() -> None:
-    assert printed(ToolplanError("usage", "No.")) == ["toolplan.errors.ToolplanError: No."]
+    assert printed(ToolplanError("usage", "No.")) == ["toolplan.base.errors.ToolplanError: No."]
 
 
 def test_messages_of_the_app_name_no_options_of_the_command_line() -> None:

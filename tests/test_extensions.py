@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from toolplan.extensions import ExtensionError, Extensions, entry_points
+from toolplan.base.extensions import ExtensionError, Extensions, entry_points
 
 GROUP = "toolplan.samples"
 GROUPS = ("toolplan.dialects", "toolplan.rules", "toolplan.sources", "toolplan.planners")

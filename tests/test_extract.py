@@ -11,16 +11,16 @@ from msgspec.structs import replace
 
 from tests.flows.mails import TOOLS, step
 from toolplan.app._open import open
+from toolplan.base.errors import ToolplanError
 from toolplan.compiler import compile_plan, flows_of
-from toolplan.engines import run
-from toolplan.errors import ToolplanError
-from toolplan.extract import MAX_REPLY, MAX_TEXT, extract_tool
-from toolplan.flows import Flow, parse_policy
-from toolplan.path import Json
-from toolplan.plan_json import load
+from toolplan.engine import run
+from toolplan.plan.canonical import load
+from toolplan.plan.path import Json
+from toolplan.policy import Flow, parse_policy
 from toolplan.providers import Ended, ModelError, Restarted, Text, Usage
+from toolplan.schema.tool import Arguments, Tool, Toolbox, ToolError
 from toolplan.testing import ScriptedModel, scripted_extract
-from toolplan.tools import Arguments, Tool, Toolbox, ToolError
+from toolplan.tools.extract import MAX_REPLY, MAX_TEXT, extract_tool
 
 NUMBER: Json = {"type": "number"}
 

@@ -13,15 +13,16 @@ from types import SimpleNamespace
 
 import pytest
 
-from toolplan import compile_plan, dialects, extras
-from toolplan.diagnostics import Diagnostic, Severity
+from toolplan import compile_plan, dialects
+from toolplan.base import extras
+from toolplan.base.errors import ToolplanError
+from toolplan.base.extras import extra_of, install_command
 from toolplan.dialects import known_dialect
-from toolplan.errors import ToolplanError
-from toolplan.extras import extra_of, install_command
+from toolplan.plan.diagnostics import Diagnostic, Severity
 from toolplan.planners import Attempt, Draft
 from toolplan.planners.llm._feedback import feedback
-from toolplan.sources.modules import load_module_tools
-from toolplan.tools import Toolbox, ToolObjectError
+from toolplan.schema.tool import Toolbox, ToolObjectError
+from toolplan.tools.modules import load_module_tools
 from toolplan_demo import TOOLS
 
 ROOT = Path(__file__).parents[1]

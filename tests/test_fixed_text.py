@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from toolplan.compiler import examine, fixed_text
 from toolplan.dialects import DIALECTS
-from toolplan.path import Json
-from toolplan.tools import Tool
+from toolplan.plan.path import Json
+from toolplan.schema.tool import Tool
 
 ENUM: Json = {"enum": ["free", "pro"]}
 NULL: Json = {"type": "null"}

@@ -20,14 +20,14 @@ from msgspec.structs import replace
 from tests.engines._running import scripted, zeros
 from tests.plans_strategy import execution_plan, plans, scripted_tools
 from tests.simulation.loop import VirtualLoop
-from toolplan.engines import run
+from toolplan.engine import run
+from toolplan.engine.forecast import Forecast, forecast
 from toolplan.events import StepState
-from toolplan.execution_plan import ExecutionPlan
-from toolplan.forecast import Forecast, forecast
-from toolplan.path import EVERY
-from toolplan.plan import Literal, Plan, Ref, Step, When
+from toolplan.plan.model import Literal, Plan, Ref, Step, When
+from toolplan.plan.path import EVERY
+from toolplan.policy.execution_plan import ExecutionPlan
+from toolplan.schema.tool import Effects, Toolbox
 from toolplan.testing import Gives, ScriptedTools
-from toolplan.tools import Effects, Toolbox
 
 ROWS = Ref("rows", ("data", EVERY))
 HOLDS = When(Literal(1), {"const": 1})

@@ -10,8 +10,8 @@ from collections.abc import Callable
 import pytest
 
 from toolplan.compiler import examine, fixed_text
-from toolplan.path import Json
-from toolplan.tools import Tool
+from toolplan.plan.path import Json
+from toolplan.schema.tool import Tool
 
 TOOLS = [
     Tool(

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 
 from tests.dialects.strategies import JSON, PATHS
-from toolplan.path import (
+from toolplan.plan.path import (
     EVERY,
     Json,
     NotThere,

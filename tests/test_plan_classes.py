@@ -15,18 +15,18 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from toolplan.approval import Approval, ApprovalRequired, approve
 from toolplan.cli.plan_file import read_plan
 from toolplan.compiler import Compiled, compile_plan
-from toolplan.diagnostics import Severity
-from toolplan.engines.local import run
+from toolplan.engine.local import run
 from toolplan.events import Run
-from toolplan.execution_plan import ExecutionPlan
-from toolplan.flows import Policy
-from toolplan.path import NotThere, parse_path, select
-from toolplan.plan import Limits, Literal, Plan, Step
+from toolplan.plan.diagnostics import Severity
+from toolplan.plan.model import Limits, Literal, Plan, Step
+from toolplan.plan.path import NotThere, parse_path, select
+from toolplan.policy import Policy
+from toolplan.policy.approval import Approval, ApprovalRequired, approve
+from toolplan.policy.execution_plan import ExecutionPlan
+from toolplan.schema.tool import Effects, Toolbox
 from toolplan.testing import Computes, Gives, ScriptedTools
-from toolplan.tools import Effects, Toolbox
 
 DOCS = Path(__file__).parent.parent / "docs" / "plan-classes.md"
 READ: dict[str, Any] = {"readOnlyHint": True}

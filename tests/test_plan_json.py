@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from tests.dialects.strategies import JSON, PATHS, TEXTS, plans
 from tests.sizes import share_of
-from toolplan.diagnostics import Severity
-from toolplan.path import EVERY, Json
-from toolplan.plan import (
+from toolplan.plan.canonical import Parsed, ParsedText, Report, dump, load, parse_text, print_text
+from toolplan.plan.diagnostics import Severity
+from toolplan.plan.model import (
     Array,
     Limits,
     Literal,
@@ -25,7 +25,7 @@ from toolplan.plan import (
     When,
     template,
 )
-from toolplan.plan_json import Parsed, ParsedText, Report, dump, load, parse_text, print_text
+from toolplan.plan.path import EVERY, Json
 
 
 def plan_of(*steps: object, **more: object) -> Json:

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 
 from tests.plans_strategy import plans
-from toolplan.plan import Plan
-from toolplan.plan_json import dump, json_schema, load
+from toolplan.plan.canonical import dump, json_schema, load
+from toolplan.plan.model import Plan
 
 VALIDATOR = jsonschema_rs.Draft202012Validator(json_schema())
 PLAN: dict[str, Any] = {

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import toolplan
 from toolplan.compiler import check, flows_of, output_schemas
-from toolplan.path import Json
+from toolplan.plan.path import Json
 from toolplan_demo import TOOLS
 from toolplan_sql import sql_tool
 

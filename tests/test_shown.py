@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 import toolplan
-from toolplan.answer import answer
-from toolplan.path import Json
-from toolplan.plan import Literal, Plan, Ref, Step
-from toolplan.shown import Shown
+from toolplan.base.shown import Shown
+from toolplan.plan.model import Literal, Plan, Ref, Step
+from toolplan.plan.path import Json
+from toolplan.show.answer import answer
 from toolplan.testing import Gives, ScriptedTools
 from toolplan_demo import TOOLS
 
@@ -86,8 +86,8 @@ def test_a_plan_prints_as_its_tree_and_problems_as_the_check_shows_them() -> Non
 def test_printing_loads_its_libraries_when_something_is_printed() -> None:
     program = (
         "import sys; from toolplan import Plan, Step; p = Plan((Step('a', 't'),)); repr(p);"
-        "assert not {'toolplan.render', 'rich'} & {*sys.modules}; print(p);"
-        "assert 'toolplan.render' in sys.modules"
+        "assert not {'toolplan.show', 'rich'} & {*sys.modules}; print(p);"
+        "assert 'toolplan.show' in sys.modules"
     )
     command = [sys.executable, "-c", program]
     ran = subprocess.run(command, capture_output=True, text=True, check=False)

@@ -15,7 +15,7 @@ import pytest
 from packages.sql.tests.sql_support import run
 from toolplan import Toolbox, compile_plan
 from toolplan.cli._commands import COMMANDS
-from toolplan.path import Json
+from toolplan.plan.path import Json
 from toolplan_demo import TOOLS
 from toolplan_sql import sql_tool
 

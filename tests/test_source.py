@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.dialects.strategies import JSON
-from toolplan.path import Json
-from toolplan.plan import escape_pointer
-from toolplan.source import (
+from toolplan.plan.model import escape_pointer
+from toolplan.plan.path import Json
+from toolplan.plan.text import (
     Elements,
     Span,
     Strict,

@@ -15,10 +15,10 @@ from rich.pretty import pretty_repr
 
 import toolplan
 from tests.modules import every_module
-from toolplan.diagnostics import Edit
-from toolplan.flows import Policy
-from toolplan.plan import Literal
+from toolplan.plan.diagnostics import Edit
+from toolplan.plan.model import Literal
 from toolplan.planners import Draft
+from toolplan.policy import Policy
 from tools.struct_signatures import StructSignatures
 
 STRUCTS = [

@@ -7,8 +7,15 @@ from collections.abc import Callable
 
 import pytest
 
-from toolplan.event_loop import run_bounded
-from toolplan.threads import MAX_HUNG, CallsHang, Threads, hung_calls, run_in_thread, threads_of
+from toolplan.base.event_loop import run_bounded
+from toolplan.base.threads import (
+    MAX_HUNG,
+    CallsHang,
+    Threads,
+    hung_calls,
+    run_in_thread,
+    threads_of,
+)
 
 
 async def given_up(function: Callable[[], object], threads: Threads) -> None:

@@ -60,7 +60,7 @@ def broken(name: str) -> str:
 
 
 def toolplan_headers():
-    from toolplan.traces import context_headers
+    from toolplan.events.traces import context_headers
 
     return context_headers()
 

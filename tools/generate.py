@@ -11,12 +11,12 @@ import sys
 from pathlib import Path
 from typing import Final
 
+from toolplan.base.error_pages import ERROR_PAGES
 from toolplan.cli._commands import COMMANDS, SERVERS
 from toolplan.cli.schema import EXCEPT, OUTPUTS, UNSTABLE, forms
-from toolplan.diagnostics import Severity
-from toolplan.error_pages import ERROR_PAGES
-from toolplan.path import Json
-from toolplan.rules import RULES, SYNTAX_PAGES
+from toolplan.compiler.rules import RULES, SYNTAX_PAGES
+from toolplan.plan.diagnostics import Severity
+from toolplan.plan.path import Json
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 FOLDER: Final = ROOT / "docs" / "rules"

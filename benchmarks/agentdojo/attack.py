@@ -13,16 +13,16 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from benchmarks.agentdojo.world import TEXT, Outsiders, output
-from toolplan.approval import Approval, approve, needs_no_approval
 from toolplan.compiler import compile_plan
-from toolplan.consent import Effect, ValueApproval
-from toolplan.engines import run
-from toolplan.execution_plan import ExecutionPlan
-from toolplan.flows import Flow, Policy, Trust, Verdict
-from toolplan.path import Json
-from toolplan.plan import split_pointer
-from toolplan.render.effects_view import effects_text
-from toolplan.tools import Arguments, Tool, Toolbox, ToolCall, current_call
+from toolplan.engine import run
+from toolplan.plan.model import split_pointer
+from toolplan.plan.path import Json
+from toolplan.policy import Flow, Policy, Trust, Verdict
+from toolplan.policy.approval import Approval, approve, needs_no_approval
+from toolplan.policy.consent import Effect, ValueApproval
+from toolplan.policy.execution_plan import ExecutionPlan
+from toolplan.schema.tool import Arguments, Tool, Toolbox, ToolCall, current_call
+from toolplan.show.effects_view import effects_text
 
 
 class Made(NamedTuple):

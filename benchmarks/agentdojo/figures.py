@@ -8,8 +8,8 @@ from pathlib import Path
 from benchmarks.agentdojo.attack import Reached, attacked, shown
 from benchmarks.agentdojo.tasks import load_tasks, load_tools, policies
 from toolplan.compiler import compile_plan
-from toolplan.flows import Verdict
-from toolplan.path import Json
+from toolplan.plan.path import Json
+from toolplan.policy import Verdict
 
 
 @dataclass(slots=True)

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from toolplan.flows import Policy, draft_policy, parse_policy
-from toolplan.path import Json
+from toolplan.plan.path import Json
+from toolplan.policy import Policy, draft_policy, parse_policy
+from toolplan.schema.tool import Effects, Toolbox
 from toolplan.testing import scripted_extract
-from toolplan.tools import Effects, Toolbox
 from toolplan_sql import sql_tool
 
 HERE: Final = Path(__file__).parent

@@ -9,9 +9,9 @@ from __future__ import annotations
 import random
 from typing import Final
 
-from toolplan.path import Json
+from toolplan.plan.path import Json
 from toolplan.schema import NoExample, Schema
-from toolplan.tools import Arguments
+from toolplan.schema.tool import Arguments
 
 TEXT: Final = "WRITTEN"
 """In each text that an outsider wrote."""

@@ -15,11 +15,11 @@ from typing import Final, TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
-from toolplan.diagnostics import Diagnostic, Edit, Fix, Severity
 from toolplan.dialects.form import number_of
-from toolplan.path import Json, json_type
-from toolplan.plan import Plan, Ref, Step, Value, map_refs, step_refs, value_at
-from toolplan.plan_json import Report, dump_value, shown
+from toolplan.plan.canonical import Report, dump_value, shown
+from toolplan.plan.diagnostics import Diagnostic, Edit, Fix, Severity
+from toolplan.plan.model import Plan, Ref, Step, Value, map_refs, step_refs, value_at
+from toolplan.plan.path import Json, json_type
 
 Edge: TypeAlias = tuple[int, int]
 """The position of a step, and of one that waits for it."""

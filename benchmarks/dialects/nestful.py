@@ -13,14 +13,14 @@ from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import Final
 
-from toolplan.diagnostics import Diagnostic
 from toolplan.dialects import form, has_key, values
 from toolplan.dialects.paths import SEGMENTS, is_plain, read_path
 from toolplan.dialects.steps import IdCheck, StepFields, free_id, is_id, read_list
 from toolplan.dialects.stream import JsonSteps, all_steps
-from toolplan.path import EVERY, Json, Path, PathSyntaxError
-from toolplan.plan import Limits, Literal, Object, Plan, Ref, Step, Value, rename_steps
-from toolplan.plan_json import Parsed, ParsedText, Report, TextProblem, shown
+from toolplan.plan.canonical import Parsed, ParsedText, Report, TextProblem, shown
+from toolplan.plan.diagnostics import Diagnostic
+from toolplan.plan.model import Limits, Literal, Object, Plan, Ref, Step, Value, rename_steps
+from toolplan.plan.path import EVERY, Json, Path, PathSyntaxError
 
 RESULT: Final = "var_result"
 """The name of the call that is not a step, but the plan's output."""

@@ -17,12 +17,22 @@ from typing import Final
 from msgspec.structs import replace
 
 from benchmarks.dialects.links import read_links, with_links, write_links
-from toolplan.diagnostics import Diagnostic, suggest
 from toolplan.dialects import form, has_key, json_text, values
 from toolplan.dialects.steps import StepFields, bounded
-from toolplan.path import Json, Path, copied, json_type
-from toolplan.plan import Limits, Literal, Plan, Ref, Signature, Step, Value, escape_pointer, needs
-from toolplan.plan_json import Parsed, ParsedText, Report, TextProblem, shown
+from toolplan.plan.canonical import Parsed, ParsedText, Report, TextProblem, shown
+from toolplan.plan.diagnostics import Diagnostic, suggest
+from toolplan.plan.model import (
+    Limits,
+    Literal,
+    Plan,
+    Ref,
+    Signature,
+    Step,
+    Value,
+    escape_pointer,
+    needs,
+)
+from toolplan.plan.path import Json, Path, copied, json_type
 
 _NODES: Final = ("task_nodes", "tool_nodes")
 _LINKS: Final = ("task_links", "tool_links")

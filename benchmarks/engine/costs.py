@@ -20,9 +20,9 @@ from typing import Final, NamedTuple
 from benchmarks.engine.graphs import execution_plan, layered, nothing, ours, raw, toolbox
 from benchmarks.engine.rows import Row
 from toolplan.events import Event
-from toolplan.execution_plan import ExecutionPlan
+from toolplan.policy.execution_plan import ExecutionPlan
+from toolplan.schema.tool import Effects, Toolbox
 from toolplan.storage.journal import Journal
-from toolplan.tools import Effects, Toolbox
 
 RAW: Final = "raw asyncio"
 MEMORY: Final = "in memory"

@@ -14,11 +14,11 @@ from statistics import median
 from typing import NamedTuple
 
 from benchmarks.engine.rows import Row
-from toolplan.engines import run
-from toolplan.execution_plan import ExecutionPlan
-from toolplan.path import Json
-from toolplan.plan import Limits, Literal, Plan, Ref, Step, needs
-from toolplan.tools import Arguments, Effects, Tool, Toolbox
+from toolplan.engine import run
+from toolplan.plan.model import Limits, Literal, Plan, Ref, Step, needs
+from toolplan.plan.path import Json
+from toolplan.policy.execution_plan import ExecutionPlan
+from toolplan.schema.tool import Arguments, Effects, Tool, Toolbox
 
 _INPUT: Json = {"type": "object", "properties": {"at": {"type": "integer"}}, "required": ["at"]}
 

@@ -11,15 +11,15 @@ import random
 from collections.abc import Awaitable, Callable
 from typing import Final, TypeAlias
 
-from toolplan.approval import approve, digest_of
-from toolplan.engines import run
+from toolplan.engine import run
 from toolplan.events import Event
-from toolplan.execution_plan import ExecutionPlan
-from toolplan.flows import Policy
-from toolplan.path import Json
-from toolplan.plan import Limits, Literal, Plan, Ref, Step, Value, needs
+from toolplan.plan.model import Limits, Literal, Plan, Ref, Step, Value, needs
+from toolplan.plan.path import Json
+from toolplan.policy import Policy
+from toolplan.policy.approval import approve, digest_of
+from toolplan.policy.execution_plan import ExecutionPlan
+from toolplan.schema.tool import Arguments, Effects, Tool, Toolbox
 from toolplan.storage.journal import Store
-from toolplan.tools import Arguments, Effects, Tool, Toolbox
 
 Work: TypeAlias = Callable[[Arguments], Awaitable[Json]]
 

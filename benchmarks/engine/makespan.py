@@ -10,8 +10,8 @@ from typing import Final, NamedTuple
 
 from benchmarks.engine.graphs import execution_plan, layered, ours, raw, toolbox
 from benchmarks.engine.rows import Row
-from toolplan.path import Json
-from toolplan.tools import Arguments
+from toolplan.plan.path import Json
+from toolplan.schema.tool import Arguments
 
 TOOL_S: Final = 0.010
 _CHAIN_S: Final = 0.005

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from toolplan.path import Json
+from toolplan.plan.path import Json
 
 
 class Row(NamedTuple):

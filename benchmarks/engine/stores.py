@@ -18,8 +18,8 @@ from typing import Final
 
 from benchmarks.engine.graphs import execution_plan, layered, nothing, ours, toolbox
 from benchmarks.engine.rows import Row
+from toolplan.schema.tool import Effects
 from toolplan.storage.journal import Store, open_journal
-from toolplan.tools import Effects
 
 _VARIABLE: Final = "POSTGRES_URL"
 _TURNS: Final = 5

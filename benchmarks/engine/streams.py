@@ -12,14 +12,14 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Final, NamedTuple
 
 from benchmarks.engine.rows import Row
-from toolplan.approval import Approval, approve
 from toolplan.compiler import compile_plan, compile_stream
-from toolplan.engines import run, run_stream
-from toolplan.execution_plan import ExecutionPlan
-from toolplan.path import Json
-from toolplan.plan import Literal, Plan, Ref, Step, Value
-from toolplan.plan_json import dump
-from toolplan.tools import Arguments, Effects, Tool, Toolbox
+from toolplan.engine import run, run_stream
+from toolplan.plan.canonical import dump
+from toolplan.plan.model import Literal, Plan, Ref, Step, Value
+from toolplan.plan.path import Json
+from toolplan.policy.approval import Approval, approve
+from toolplan.policy.execution_plan import ExecutionPlan
+from toolplan.schema.tool import Arguments, Effects, Tool, Toolbox
 
 STEPS: Final = 12
 TOKENS_A_STEP: Final = 40

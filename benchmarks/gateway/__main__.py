@@ -23,8 +23,8 @@ from mcp.types import TextContent
 from benchmarks.llama import llama_server, versions
 from toolplan.app.app import App
 from toolplan.mcp_server import Backend, make_server
+from toolplan.schema.tool import Tool, Toolbox
 from toolplan.testing import ScriptedPlanner
-from toolplan.tools import Tool, Toolbox
 from toolplan_demo import TOOLS
 
 COUNTS: Final = (20, 200, 2_000)

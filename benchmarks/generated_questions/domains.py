@@ -9,7 +9,7 @@ from datetime import date
 from typing import Final, NamedTuple
 
 from benchmarks.generated_questions import shop
-from toolplan.tools import Toolbox
+from toolplan.schema.tool import Toolbox
 from toolplan_demo import demo_tools
 from toolplan_demo.database import open_database
 from toolplan_sql import sql_tool

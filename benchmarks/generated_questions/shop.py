@@ -13,8 +13,8 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Final, TypeAlias
 
-from toolplan.path import Json
-from toolplan.tools import Arguments, Call, Effects, Tool, Toolbox
+from toolplan.plan.path import Json
+from toolplan.schema.tool import Arguments, Call, Effects, Tool, Toolbox
 from toolplan_sql import sql_tool
 
 Node: TypeAlias = dict[str, Json]

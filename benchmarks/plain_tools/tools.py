@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 import toolplan
-from toolplan.path import Json
-from toolplan.tools import Toolbox
+from toolplan.plan.path import Json
+from toolplan.schema.tool import Toolbox
 from toolplan_sql import sql_tool
 
 

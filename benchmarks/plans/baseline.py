@@ -12,8 +12,8 @@ from typing import Final
 from msgspec.structs import replace
 
 from toolplan.compiler import parse
-from toolplan.plan import Plan, Step, Value
-from toolplan.tools import Toolbox
+from toolplan.plan.model import Plan, Step, Value
+from toolplan.schema.tool import Toolbox
 
 _ALIKE: Final = 0.6
 """difflib's own default for what is near enough."""

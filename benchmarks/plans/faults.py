@@ -17,10 +17,10 @@ from msgspec.structs import replace
 
 from benchmarks.plans import shapes
 from benchmarks.plans.shapes import Place
-from toolplan.path import EVERY, Json, Path
-from toolplan.plan import Literal, Plan, Ref, Step, Template, Value, needs
-from toolplan.plan_json import dump
-from toolplan.tools import Tool, Toolbox
+from toolplan.plan.canonical import dump
+from toolplan.plan.model import Literal, Plan, Ref, Step, Template, Value, needs
+from toolplan.plan.path import EVERY, Json, Path
+from toolplan.schema.tool import Tool, Toolbox
 
 
 @dataclass(frozen=True, slots=True)

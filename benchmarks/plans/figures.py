@@ -15,11 +15,11 @@ from benchmarks.plans.readings import Reading, SetFigures, gold_plan, read
 from benchmarks.plans.repair import RepairFigures
 from benchmarks.plans.rows import APART, MODEL_SETS, DataFolder, Row
 from toolplan.compiler import examine, parse, to_text
-from toolplan.diagnostics import CannotExpress, Severity
-from toolplan.path import Json
-from toolplan.plan import Plan, positional
-from toolplan.plan_json import Parsed
-from toolplan.tools import Toolbox
+from toolplan.plan.canonical import Parsed
+from toolplan.plan.diagnostics import CannotExpress, Severity
+from toolplan.plan.model import Plan, positional
+from toolplan.plan.path import Json
+from toolplan.schema.tool import Toolbox
 
 CHAIN: Final = ("toolplan", "kirha", "clear", "llmcompiler", "toolplan")
 """The dialects that a plan is taken through, one after another."""

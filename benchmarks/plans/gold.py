@@ -13,7 +13,7 @@ from pathlib import Path
 from benchmarks.plans.rows import DataFolder
 from benchmarks.plans.texts import text_of
 from toolplan.compiler import parse
-from toolplan.plan_json import dump
+from toolplan.plan.canonical import dump
 
 
 def main() -> None:

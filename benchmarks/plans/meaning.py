@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from toolplan.path import EVERY, Json
-from toolplan.plan import Plan, Ref, Step, Value, map_refs
-from toolplan.plan_json import dump_value
+from toolplan.plan.canonical import dump_value
+from toolplan.plan.model import Plan, Ref, Step, Value, map_refs
+from toolplan.plan.path import EVERY, Json
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,9 +9,9 @@ from typing import Final
 from benchmarks.plans.rows import Flaw, Row
 from benchmarks.plans.texts import calls_of, literal_plan, text_of
 from toolplan.compiler import examine, parse
-from toolplan.diagnostics import Diagnostic, Severity
-from toolplan.plan import Plan, step_refs
-from toolplan.plan_json import Parsed
+from toolplan.plan.canonical import Parsed
+from toolplan.plan.diagnostics import Diagnostic, Severity
+from toolplan.plan.model import Plan, step_refs
 
 UNREADABLE: Final = frozenset(
     (

@@ -10,9 +10,9 @@ from benchmarks.plans.meaning import changes_of_meaning
 from benchmarks.plans.readings import Reading, read
 from benchmarks.plans.rows import DataFolder
 from toolplan.compiler import check, fix, parse
-from toolplan.diagnostics import Severity
-from toolplan.plan import Plan
-from toolplan.tools import Toolbox
+from toolplan.plan.diagnostics import Severity
+from toolplan.plan.model import Plan
+from toolplan.schema.tool import Toolbox
 
 GOLD_SETS = ("nestful_v2", "taskbench")
 """Sets with the gold plans of what the models were asked."""

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 import jsonschema_rs
 
-from toolplan.path import Json
+from toolplan.plan.path import Json
 
 _COMBINES: Final = frozenset(
     ("$ref", "allOf", "anyOf", "oneOf", "not", "if", "dependentSchemas", "$dynamicRef")

@@ -15,8 +15,8 @@ from statistics import mean, median
 from typing import Final, NamedTuple
 
 from toolplan.compiler import examine
-from toolplan.path import Json
-from toolplan.tools import Toolbox
+from toolplan.plan.path import Json
+from toolplan.schema.tool import Toolbox
 
 TOOLS: Final = 50
 STEPS: Final = 20

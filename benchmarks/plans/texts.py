@@ -6,8 +6,8 @@ import json
 from typing import NamedTuple
 
 from benchmarks.plans.rows import Fields, Row
-from toolplan.plan import Literal, Plan, Step, Value
-from toolplan.plan_json import STEP_ID, dump
+from toolplan.plan.canonical import STEP_ID, dump
+from toolplan.plan.model import Literal, Plan, Step, Value
 
 
 class RowText(NamedTuple):

@@ -33,7 +33,7 @@ TESTS: Final = (
 )
 _SLOW: Final = "not chains_and_long_plans and not column_outside"
 _TESTS_OF: Final = {
-    "toolplan.extract": (
+    "toolplan.tools.extract": (
         "tests/test_extract.py",
         "tests/flows/test_attacks.py",
         "tests/flows/test_plan_attacks.py",

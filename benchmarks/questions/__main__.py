@@ -14,7 +14,7 @@ from typing import NamedTuple
 import benchmarks.questions as package
 from benchmarks.questions.asking import Checked, Verdict, check
 from benchmarks.questions.sets import DATA, SETS, Talk, generated, published
-from toolplan.extensions import Extensions
+from toolplan.base.extensions import Extensions
 from toolplan.planners import Planner
 from toolplan.planners.context import PlannerContext, PlannerFactory
 from toolplan.planners.guarded import guarded_factory

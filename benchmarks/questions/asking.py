@@ -14,8 +14,8 @@ from benchmarks.questions import plans, results
 from benchmarks.questions.plans import SQL, Call, calls
 from benchmarks.questions.sets import Domain, Talk, Turn
 from toolplan.app.app import App
-from toolplan.errors import ToolplanError
-from toolplan.path import Json
+from toolplan.base.errors import ToolplanError
+from toolplan.plan.path import Json
 from toolplan.planners import Clarification, Draft, Planner, Refusal
 from toolplan.storage.memory import SqliteMemory
 

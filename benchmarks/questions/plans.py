@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import permutations
 from typing import Any, Final, NamedTuple, TypeAlias
 
-from toolplan.path import Json
-from toolplan.tools import Effects, Toolbox
+from toolplan.plan.path import Json
+from toolplan.schema.tool import Effects, Toolbox
 
 SQL: Final = "sql"
 _UNLIMITED: Final = (50, 100)

@@ -8,8 +8,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Final, TypeAlias
 
-from toolplan.answer.shape import NO_HINTS, Record, Rows, Single, shape_of
-from toolplan.path import Json
+from toolplan.plan.path import Json
+from toolplan.show.answer.shape import NO_HINTS, Record, Rows, Single, shape_of
 
 Cell: TypeAlias = str | float | None
 Row: TypeAlias = Mapping[str, Json]

@@ -14,7 +14,7 @@ from typing import Any, Final
 from benchmarks.generated_questions.domains import DOMAINS
 from benchmarks.generated_questions.families import generate
 from benchmarks.questions.blind import vet
-from toolplan.tools import Toolbox
+from toolplan.schema.tool import Toolbox
 from toolplan_demo import demo_tools
 from toolplan_demo.database import open_database
 from toolplan_sql import sql_tool

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from toolplan import tool
-from toolplan.path import Json
+from toolplan.plan.path import Json
 
 FOLDER: Final = "TOOLPLAN_HOME"
 """The variable with the folder in which calls note what they do."""

@@ -18,7 +18,7 @@ import toolplan
 from benchmarks.workers.office import FOLDER
 from tests.postgres import Server, server
 from toolplan.app.app import App
-from toolplan.execution_plan import ExecutionPlan
+from toolplan.policy.execution_plan import ExecutionPlan
 from toolplan_workers.worker import dispatch_for
 
 _SETTINGS: Final[dict[str, Any]] = {

@@ -13,11 +13,11 @@ from benchmarks.workers import dbos_steps
 from benchmarks.workers.office import TOOLS, layered
 from benchmarks.workers.site import WORKERS, Costs, Site, planned, submitted
 from toolplan.app.app import App
-from toolplan.approval import approve
-from toolplan.engines import run
-from toolplan.execution_plan import ExecutionPlan
+from toolplan.engine import run
+from toolplan.policy.approval import approve
+from toolplan.policy.execution_plan import ExecutionPlan
+from toolplan.schema.tool import Toolbox
 from toolplan.storage.journal import open_journal
-from toolplan.tools import Toolbox
 
 _AT_ONCE: Final = 32
 

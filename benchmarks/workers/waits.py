@@ -14,7 +14,7 @@ from benchmarks.engine.rows import Row
 from benchmarks.workers.office import layered, plan
 from benchmarks.workers.site import WORKERS, Site, eventually, planned
 from toolplan.app.app import App
-from toolplan.path import Json
+from toolplan.plan.path import Json
 
 _IDLE_S: Final = 8.0
 _KILLS: Final = 3

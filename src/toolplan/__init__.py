@@ -16,7 +16,7 @@ from importlib import import_module
 from importlib.resources import files
 from typing import Final
 
-from toolplan.shown import use_renderer
+from toolplan.base.shown import use_renderer
 
 
 def _read_stub() -> dict[str, str]:
@@ -31,7 +31,7 @@ _HOMES: Final = _read_stub()
 
 def _text_of(value: object) -> str:
     # the libraries that render are loaded by the first print
-    text: str = import_module("toolplan.render.values").text_of(value)
+    text: str = import_module("toolplan.show.values").text_of(value)
     return text
 
 

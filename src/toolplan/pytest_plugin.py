@@ -14,10 +14,10 @@ from typing import Any, Final, cast
 import pytest
 
 from toolplan.app.app import App
-from toolplan.errors import ToolplanError
-from toolplan.plan_tests.cases import Case, read_cases
-from toolplan.plan_tests.recorded import Recorded
-from toolplan.plan_tests.runner import open_for, run_case
+from toolplan.base.errors import ToolplanError
+from toolplan.testing.plans.cases import Case, read_cases
+from toolplan.testing.plans.recorded import Recorded
+from toolplan.testing.plans.runner import open_for, run_case
 
 SUFFIXES: Final = (".plans.yaml", ".plans.yml")
 

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-import toolplan.answer
-from toolplan.answer import Answer, InsightFunction, answer
+import toolplan.show.answer
 from toolplan.events import (
     Event,
     Failure,
@@ -23,9 +22,10 @@ from toolplan.events import (
     StepSucceeded,
     fold,
 )
-from toolplan.execution_plan import ExecutionPlan
-from toolplan.path import EVERY, Json
-from toolplan.plan import Array, Literal, Object, Plan, Ref, Step, Template, Value, needs
+from toolplan.plan.model import Array, Literal, Object, Plan, Ref, Step, Template, Value, needs
+from toolplan.plan.path import EVERY, Json
+from toolplan.policy.execution_plan import ExecutionPlan
+from toolplan.show.answer import Answer, InsightFunction, answer
 
 BOOKS: Json = {
     "type": "object",
@@ -393,7 +393,7 @@ def test_the_wire_form_is_json_and_holds_the_rows_as_given() -> None:
 
 
 def test_the_answer_knows_no_noun_of_the_demo() -> None:
-    folder = Path(toolplan.answer.__path__[0])
+    folder = Path(toolplan.show.answer.__path__[0])
     source = "\n".join(path.read_text("utf-8") for path in folder.glob("*.py")).casefold()
     nouns = ("shipment", "facilit", "contamin", "inspect", "carrier", "waste", "berlin")
     assert [noun for noun in nouns if noun in source] == []

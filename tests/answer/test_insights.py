@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from toolplan.answer.columns import Kind, columns_of, day_of
-from toolplan.answer.insights import MOST_INSIGHTS, adds_up, outliers_of, row_insights
-from toolplan.answer.shape import NO_HINTS, Row, hints
-from toolplan.answer.trend import Direction, Thresholds, Trend, evenly_spaced, trend
-from toolplan.errors import ToolplanError
-from toolplan.path import Json
+from toolplan.base.errors import ToolplanError
+from toolplan.plan.path import Json
+from toolplan.show.answer.columns import Kind, columns_of, day_of
+from toolplan.show.answer.insights import MOST_INSIGHTS, adds_up, outliers_of, row_insights
+from toolplan.show.answer.shape import NO_HINTS, Row, hints
+from toolplan.show.answer.trend import Direction, Thresholds, Trend, evenly_spaced, trend
 
 
 def insights(rows: list[Row], schema: Json = None) -> list[str]:

@@ -5,14 +5,14 @@ import re
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from toolplan.answer import Answer, answer
-from toolplan.answer.columns import Kind, columns_of
-from toolplan.answer.insights import share_text
-from toolplan.answer.shape import NO_HINTS, Row, Rows, hints, shape_of
 from toolplan.events import RunEnded, RunStarted, RunState, StepSucceeded, fold
-from toolplan.execution_plan import ExecutionPlan
-from toolplan.path import Json
-from toolplan.plan import Literal, Plan, Step
+from toolplan.plan.model import Literal, Plan, Step
+from toolplan.plan.path import Json
+from toolplan.policy.execution_plan import ExecutionPlan
+from toolplan.show.answer import Answer, answer
+from toolplan.show.answer.columns import Kind, columns_of
+from toolplan.show.answer.insights import share_text
+from toolplan.show.answer.shape import NO_HINTS, Row, Rows, hints, shape_of
 
 # no letters of "nan" and "inf": they may only come from numbers
 TEXTS = st.text(alphabet="bdexz 0-:\x1b\u202e\n\ud800東", max_size=12)

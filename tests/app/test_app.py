@@ -23,13 +23,13 @@ from toolplan import (
 )
 from toolplan.app.app import App
 from toolplan.events import Event
-from toolplan.flows import Policy
-from toolplan.path import Json
-from toolplan.plan import Literal
+from toolplan.plan.model import Literal
+from toolplan.plan.path import Json
 from toolplan.planners import Clarification, Draft, Proposal, Refusal
+from toolplan.policy import Policy
+from toolplan.schema.tool import Arguments, Effects
 from toolplan.storage.memory import SqliteMemory
 from toolplan.testing import Gives, ScriptedModel, ScriptedPlanner, ScriptedTools
-from toolplan.tools import Arguments, Effects
 from toolplan_demo import TOOLS as DEMO
 from toolplan_offline import OfflinePlanner
 

@@ -20,7 +20,7 @@ from toolplan import App, Toolbox, ToolplanError
 from toolplan.app import app as app_module
 from toolplan.app._arguments import KINDS, check_arguments
 from toolplan.app._decisions import decisions_of
-from toolplan.errors import sentence
+from toolplan.base.errors import sentence
 from toolplan.storage.journal import Journal
 from toolplan_demo import demo_tools
 

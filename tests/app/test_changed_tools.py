@@ -10,14 +10,14 @@ from msgspec.structs import replace
 
 import toolplan
 from toolplan.app.resume import plan_in, recorded_tool
-from toolplan.approval import approve
 from toolplan.compiler import compile_plan
-from toolplan.consent import ValueApproval
-from toolplan.engines import CannotRun
+from toolplan.engine import CannotRun
 from toolplan.events import RunState
-from toolplan.path import Json
-from toolplan.sources.pins import SourcedTool
-from toolplan.tools import Arguments, Effects, Tool, Toolbox
+from toolplan.plan.path import Json
+from toolplan.policy.approval import approve
+from toolplan.policy.consent import ValueApproval
+from toolplan.schema.tool import Arguments, Effects, Tool, Toolbox
+from toolplan.tools.pins import SourcedTool
 
 PLAN = '{"toolplan": 1, "steps": [{"id": "a", "tool": "pay", "args": {"n": 1}}]}'
 

@@ -10,13 +10,13 @@ import pytest
 from msgspec.structs import replace
 
 from toolplan.app.app import App, AskResult
-from toolplan.approval import effect_steps
-from toolplan.diagnostics import Severity
-from toolplan.path import Json
+from toolplan.plan.diagnostics import Severity
+from toolplan.plan.path import Json
 from toolplan.planners import LLMPlanner
+from toolplan.policy.approval import effect_steps
 from toolplan.providers import Ended, ModelRequest, Piece, Text, Usage
-from toolplan.render.approval_view import approval_json, approval_text
-from toolplan.tools import Effects, Tool, Toolbox
+from toolplan.schema.tool import Effects, Tool, Toolbox
+from toolplan.show.approval_view import approval_json, approval_text
 
 SEND = Tool(
     "send",

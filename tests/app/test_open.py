@@ -30,10 +30,10 @@ from toolplan import (
 from toolplan.cli.ask import ask_command
 from toolplan.cli.run import resume_command, run_command
 from toolplan.events import Event, StepStarted
-from toolplan.path import Json
+from toolplan.plan.path import Json
 from toolplan.planners import LLMPlanner
 from toolplan.providers import Ended, ModelRequest, Piece, Text, Usage
-from toolplan.tools import Arguments, Effects
+from toolplan.schema.tool import Arguments, Effects
 from toolplan_demo import demo_tools
 
 TODAY = "2025-10-12"

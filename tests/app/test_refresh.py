@@ -8,7 +8,7 @@ from typing import Any
 from toolplan.app._setup import User
 from toolplan.app.app import App
 from toolplan.planners import Refusal
-from toolplan.tools import Toolbox
+from toolplan.schema.tool import Toolbox
 
 
 class Nothing:

@@ -6,10 +6,10 @@ import json
 import pytest
 
 from toolplan.app.app import App
-from toolplan.path import Json
+from toolplan.plan.path import Json
 from toolplan.planners import Draft
+from toolplan.schema.tool import Effects, OutcomeUnknown
 from toolplan.testing import Gives, Outcome, Raises, ScriptedPlanner, ScriptedTools
-from toolplan.tools import Effects, OutcomeUnknown
 
 CHARGED: Json = {"type": "object", "properties": {"id": {"type": "integer"}}, "required": ["id"]}
 

@@ -13,9 +13,9 @@ import pytest
 import toolplan
 from toolplan import App, ToolplanError
 from toolplan.app.results import CheckResult
-from toolplan.approval import Approver
-from toolplan.execution_plan import ExecutionPlan
-from toolplan.rules import PlanContext, Problem, rule
+from toolplan.compiler.rules import PlanContext, Problem, rule
+from toolplan.policy.approval import Approver
+from toolplan.policy.execution_plan import ExecutionPlan
 
 CALLS: list[str] = []
 PLAN = json.dumps(

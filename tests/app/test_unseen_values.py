@@ -12,16 +12,16 @@ import pytest
 from pydantic import BaseModel, Field
 
 import toolplan
-from toolplan.approval import Approval, effect_steps, said_yes
-from toolplan.consent import effects_of, needs_values
 from toolplan.events import RunState
-from toolplan.execution_plan import ExecutionPlan
-from toolplan.flows import defaults_of
-from toolplan.plan import Literal
-from toolplan.render.approval_view import approval_json, approval_text
-from toolplan.render.effects_view import effects_text
+from toolplan.plan.model import Literal
+from toolplan.policy import defaults_of
+from toolplan.policy.approval import Approval, effect_steps, said_yes
+from toolplan.policy.consent import effects_of, needs_values
+from toolplan.policy.execution_plan import ExecutionPlan
+from toolplan.schema.tool import Effects, Toolbox
+from toolplan.show.approval_view import approval_json, approval_text
+from toolplan.show.effects_view import effects_text
 from toolplan.testing import Gives, ScriptedTools
-from toolplan.tools import Effects, Toolbox
 
 ANY: dict[str, Any] = {}
 SEND = {"id": "send", "tool": "send"}

@@ -11,12 +11,12 @@ import pytest
 from msgspec.structs import replace
 
 import toolplan
-from toolplan.errors import ToolplanError
+from toolplan.base.errors import ToolplanError
 from toolplan.events import RunState, StepFailed
-from toolplan.path import Json
-from toolplan.plan_json import dump
+from toolplan.plan.canonical import dump
+from toolplan.plan.path import Json
 from toolplan.planners import Attempt, Draft, OnText, Proposal, Question
-from toolplan.tools import Arguments, Effects, Tool, Toolbox
+from toolplan.schema.tool import Arguments, Effects, Tool, Toolbox
 
 TEXT: Json = {"type": "string"}
 

@@ -14,15 +14,15 @@ from msgspec.structs import replace
 from toolplan import App, Tool, Toolbox
 from toolplan.app.app import AskResult
 from toolplan.dates import Weeks, times_in
-from toolplan.path import Json
-from toolplan.plan_json import dump
+from toolplan.plan.canonical import dump
+from toolplan.plan.path import Json
 from toolplan.planners import LLMPlanner
 from toolplan.planners.cache import CachedPlanner
 from toolplan.planners.llm._plan_schema import plan_schema
 from toolplan.schema import Schema
+from toolplan.schema.tool import Effects
 from toolplan.storage.plan_cache import PlanCache
 from toolplan.testing.model import ScriptedModel
-from toolplan.tools import Effects
 
 TODAY = "2025-10-15"  # a Wednesday
 DATE: Json = {"type": "string", "format": "date"}

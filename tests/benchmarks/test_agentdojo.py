@@ -10,10 +10,10 @@ import pytest
 from benchmarks.agentdojo import attack
 from benchmarks.agentdojo.attack import attacked, shown
 from benchmarks.agentdojo.tasks import HERE, effects_of
-from toolplan.flows import parse_policy
-from toolplan.path import Json
+from toolplan.plan.path import Json
+from toolplan.policy import parse_policy
+from toolplan.schema.tool import Effects, Toolbox
 from toolplan.testing import scripted_extract
-from toolplan.tools import Effects, Toolbox
 from toolplan_sql import sql_tool
 
 

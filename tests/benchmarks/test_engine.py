@@ -15,10 +15,10 @@ from benchmarks.engine.graphs import execution_plan, layered, nothing, ours, raw
 from benchmarks.engine.makespan import makespan
 from benchmarks.engine.rows import Row, line, to_json
 from toolplan.events import Event, StepSucceeded
-from toolplan.execution_plan import ExecutionPlan
-from toolplan.path import Json
-from toolplan.plan import Literal, Plan, Step
-from toolplan.tools import Arguments, Effects
+from toolplan.plan.model import Literal, Plan, Step
+from toolplan.plan.path import Json
+from toolplan.policy.execution_plan import ExecutionPlan
+from toolplan.schema.tool import Arguments, Effects
 
 
 def test_a_layered_plan_refers_only_to_the_layer_before() -> None:

@@ -10,10 +10,10 @@ import pytest
 from benchmarks.plans import shapes
 from benchmarks.plans.faults import CLASSES, LEGAL, inject
 from toolplan.compiler import examine
-from toolplan.diagnostics import Severity
-from toolplan.plan import Literal, Plan, Ref, Step
-from toolplan.plan_json import load
-from toolplan.tools import Toolbox
+from toolplan.plan.canonical import load
+from toolplan.plan.diagnostics import Severity
+from toolplan.plan.model import Literal, Plan, Ref, Step
+from toolplan.schema.tool import Toolbox
 
 TOOLS = Toolbox.from_json(
     [

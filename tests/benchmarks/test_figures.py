@@ -14,8 +14,8 @@ from benchmarks.plans.meaning import changes_of_meaning
 from benchmarks.plans.readings import read
 from benchmarks.plans.rows import DataFolder, Flaw
 from benchmarks.plans.table import lines
-from toolplan.plan import Literal, Plan, Ref, Step, Value
-from toolplan.tools import Toolbox
+from toolplan.plan.model import Literal, Plan, Ref, Step, Value
+from toolplan.schema.tool import Toolbox
 
 NUMBER = {"type": "number"}
 ADD: dict[str, Any] = {

@@ -14,9 +14,9 @@ from benchmarks.engine.peers import PEERS, absent, rows, table
 from benchmarks.engine.peers.by_hand import ANYIO, GRAPHLIB
 from benchmarks.engine.peers.peer import Opened, Peer, Prepare, always_open, prepared
 from benchmarks.engine.peers.proof import why_not
-from toolplan.execution_plan import ExecutionPlan
-from toolplan.path import Json
-from toolplan.tools import Arguments
+from toolplan.plan.path import Json
+from toolplan.policy.execution_plan import ExecutionPlan
+from toolplan.schema.tool import Arguments
 
 
 @pytest.mark.parametrize("peer", [GRAPHLIB, ANYIO])

@@ -16,7 +16,7 @@ from benchmarks.questions.plans import calls, is_right, is_same
 from benchmarks.questions.results import one_table, ordered_by, same_table, same_tables
 from benchmarks.questions.sets import SETS, TODAY, Talk, Turn, demo, published
 from toolplan.planners import Attempt, Clarification, Draft, OnText, Proposal, Question
-from toolplan.tools import Effects, Toolbox
+from toolplan.schema.tool import Effects, Toolbox
 
 
 class Scripted:

@@ -6,10 +6,10 @@ import json
 
 import pytest
 
-from toolplan.diagnostics import CannotExpress
 from toolplan.dialects import DIALECTS
-from toolplan.path import Json
-from toolplan.plan import Array, Literal, Plan, Ref, Signature, Step, Template
+from toolplan.plan.diagnostics import CannotExpress
+from toolplan.plan.model import Array, Literal, Plan, Ref, Signature, Step, Template
+from toolplan.plan.path import Json
 
 SEALTOOLS = DIALECTS["sealtools"]
 SIGNATURES = {

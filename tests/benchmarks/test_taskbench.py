@@ -7,11 +7,11 @@ import json
 import pytest
 
 from toolplan.compiler import check
-from toolplan.diagnostics import CannotExpress, Severity
 from toolplan.dialects import DIALECTS
-from toolplan.path import Json
-from toolplan.plan import Literal, Plan, Ref, Signature, Step, Template, Value
-from toolplan.plan_json import Parsed
+from toolplan.plan.canonical import Parsed
+from toolplan.plan.diagnostics import CannotExpress, Severity
+from toolplan.plan.model import Literal, Plan, Ref, Signature, Step, Template, Value
+from toolplan.plan.path import Json
 
 TASKBENCH = DIALECTS["taskbench"]
 SIGNATURES = {

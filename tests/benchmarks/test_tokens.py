@@ -5,7 +5,7 @@ from __future__ import annotations
 from benchmarks.plans.rows import Fields, Row
 from benchmarks.tokens import levels, measure
 from toolplan import Tool, Toolbox
-from toolplan.plan import Plan, Ref, Step
+from toolplan.plan.model import Plan, Ref, Step
 
 TOOLS = Toolbox([Tool("a", "", {"type": "object"}, None), Tool("b", "", {"type": "object"}, None)])
 PLAN = Plan((Step("z", "b", {"x": Ref("x", ())}), Step("x", "a"), Step("y", "a", after=("z",))))

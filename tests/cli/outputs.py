@@ -10,7 +10,7 @@ import jsonschema_rs
 
 from toolplan.cli.schema import OUTPUTS, output_schema
 from toolplan.dialects import DIALECTS, known_dialect
-from toolplan.path import Json
+from toolplan.plan.path import Json
 
 _UNSTABLE = {"--accept", "--backup", "--dry-run", "--lint", "--prune", "--state"}
 _FOREIGN = {name for name in DIALECTS if name != "toolplan" and known_dialect(name).json}

@@ -19,7 +19,7 @@ import pytest
 from tests.cli.test_approve import TOOLS
 from tests.named_tools import load_tools
 from toolplan import ExecutionPlan, compile_plan
-from toolplan.engines import run
+from toolplan.engine import run
 from toolplan.storage.journal import Journal
 
 LAST = "the last word"

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from tests.cli.calls import Call
+from toolplan.base.error_pages import ERROR_PAGES
 from toolplan.cli._commands import COMMANDS, SERVERS, commands
-from toolplan.error_pages import ERROR_PAGES
-from toolplan.rules import RULES, SYNTAX_PAGES
+from toolplan.compiler.rules import RULES, SYNTAX_PAGES
 
 TODAY = "2025-10-12"
 

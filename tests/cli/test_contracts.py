@@ -10,8 +10,8 @@ import pytest
 import toolplan_adapters.network as network
 from tests.cli.calls import Call
 from toolplan.app import _planning
+from toolplan.base.extras import install_command
 from toolplan.cli import ask
-from toolplan.extras import install_command
 
 CONTRACTS = str(Path(network.__file__).parent / "contracts")
 TOOLS = ("--tools", "toolplan_adapters.network:NETWORK_TOOLS")

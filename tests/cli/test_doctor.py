@@ -13,7 +13,7 @@ import pytest
 
 from tests.cli.calls import Call, Said
 from toolplan.app import checkup
-from toolplan.rules import all_rules
+from toolplan.compiler.rules import all_rules
 from toolplan_sql import _database
 from toolplan_sql._functions import Overload, functions_of
 
@@ -28,7 +28,7 @@ echo = acme_doctor:make
 gone = acme_nowhere:open_endpoint
 """
 MODULE = """
-from toolplan.rules import rule
+from toolplan.compiler.rules import rule
 
 @rule()
 def no_berlin(context):

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from toolplan.path import Json
+from toolplan.plan.path import Json
 
 ROOT = Path(__file__).parents[2]
 

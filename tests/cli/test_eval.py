@@ -13,13 +13,13 @@ import pytest
 from tests.cli.calls import Call
 from tests.doubles.model_replies import Received, Served
 from tests.doubles.model_server import ScriptedModelServer
-from toolplan.path import Json
-from toolplan.plan_json import load
-from toolplan.plan_tests.cases import Case, Expectation
-from toolplan.plan_tests.measure import without_defaults
-from toolplan.plan_tests.recorded import Recorded
-from toolplan.plan_tests.runner import differences
-from toolplan.tools import Effects, Tool, Toolbox
+from toolplan.plan.canonical import load
+from toolplan.plan.path import Json
+from toolplan.schema.tool import Effects, Tool, Toolbox
+from toolplan.testing.plans.cases import Case, Expectation
+from toolplan.testing.plans.measure import without_defaults
+from toolplan.testing.plans.recorded import Recorded
+from toolplan.testing.plans.runner import differences
 
 TOOLS = '''
 import toolplan

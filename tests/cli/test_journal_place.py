@@ -8,7 +8,7 @@ import pytest
 
 from tests.cli.calls import Call
 from toolplan.events import RunStarted
-from toolplan.path import Json
+from toolplan.plan.path import Json
 from toolplan.storage.journal import RunRecord, open_journal
 
 QUESTION = "Which carriers have the highest contamination rates?"

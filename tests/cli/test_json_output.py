@@ -16,8 +16,8 @@ from tests.cli.calls import Call
 from tests.cli.outputs import problems
 from toolplan.cli._commands import COMMANDS, SERVERS
 from toolplan.cli.schema import OUTPUTS, UNSTABLE, forms, output_schema
-from toolplan.path import Json
-from toolplan.plan_json import json_schema
+from toolplan.plan.canonical import json_schema
+from toolplan.plan.path import Json
 
 TODAY = ("--today", "2025-10-12")
 TOOLS = '''

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from tests.cli.calls import Call
-from toolplan import extensions
+from toolplan.base import extensions
+from toolplan.base.extensions import EntryPoint, entry_points
+from toolplan.base.extras import install_command
 from toolplan.dialects import DIALECTS
-from toolplan.extensions import EntryPoint, entry_points
-from toolplan.extras import install_command
-from toolplan.sources.named import SOURCES
+from toolplan.tools.named import SOURCES
 
 ENTRY_POINTS = entry_points(tuple(sys.path))
 SERVICE = '{"openapi": "3.1.0", "paths": {}}'

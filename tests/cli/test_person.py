@@ -10,12 +10,12 @@ import pytest
 import toolplan
 from tests.cli.calls import Call
 from toolplan.app._runs import maker_of
-from toolplan.approval import made_by
 from toolplan.cli._approval import ValuesQuestion
-from toolplan.consent import effects_of
 from toolplan.mcp_server._reports import approval_help, values_help
+from toolplan.policy.approval import made_by
+from toolplan.policy.consent import effects_of
+from toolplan.schema.tool import Effects
 from toolplan.testing import ScriptedTools
-from toolplan.tools import Effects
 
 OFFICE = """
 import toolplan

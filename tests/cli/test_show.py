@@ -12,7 +12,7 @@ import pytest
 
 from tests.cli.calls import Call
 from toolplan import compile_plan
-from toolplan.engines import run
+from toolplan.engine import run
 from toolplan.storage.journal import Journal
 from toolplan_demo import TOOLS
 

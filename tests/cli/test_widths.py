@@ -17,11 +17,11 @@ from tests.sizes import share_of
 from toolplan.app.checkup import Finding, State
 from toolplan.cli import doctor, show, test
 from toolplan.cli.terminal import CommandError, note, out, report
+from toolplan.engine.forecast import Forecast
 from toolplan.events import Run, RunState
-from toolplan.forecast import Forecast
-from toolplan.plan_tests.cases import Case
-from toolplan.plan_tests.runner import CaseResult
-from toolplan.render.runs_view import compared_text, forecast_text
+from toolplan.show.runs_view import compared_text, forecast_text
+from toolplan.testing.plans.cases import Case
+from toolplan.testing.plans.runner import CaseResult
 
 DRAW = st.DataObject
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 
 from toolplan.compiler import compile_plan
-from toolplan.execution_plan import ExecutionPlan
-from toolplan.path import Json
-from toolplan.tools import Arguments, Effects, Tool, Toolbox
+from toolplan.plan.path import Json
+from toolplan.policy.execution_plan import ExecutionPlan
+from toolplan.schema.tool import Arguments, Effects, Tool, Toolbox
 
 TEXT = "so much has to be written down "
 

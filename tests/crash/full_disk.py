@@ -18,9 +18,9 @@ from typing import Final
 import pytest
 
 from tests.crash.chains import Calls, chain, tools
-from toolplan.approval import approve
-from toolplan.engines import Decided, resume, run
+from toolplan.engine import Decided, resume, run
 from toolplan.events import Run, RunState
+from toolplan.policy.approval import approve
 from toolplan.storage.journal import Journal, JournalError, Slot
 
 STEPS: Final = 24

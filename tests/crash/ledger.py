@@ -15,8 +15,8 @@ from typing import NamedTuple
 
 from msgspec.structs import astuple
 
-from toolplan.path import Json
-from toolplan.tools import ToolCall
+from toolplan.plan.path import Json
+from toolplan.schema.tool import ToolCall
 
 _SYNC = b"sync\n"
 

@@ -10,7 +10,9 @@ from typing import Final, NamedTuple
 
 from tests.crash import plans
 from tests.crash.ledger import Client, Entry
-from toolplan.consent import (
+from toolplan.events import ConsentGiven, Event
+from toolplan.plan.model import Plan
+from toolplan.policy.consent import (
     Answer,
     Consent,
     Decide,
@@ -19,10 +21,8 @@ from toolplan.consent import (
     ValueApproval,
     call_digest,
 )
-from toolplan.events import ConsentGiven, Event
-from toolplan.plan import Plan
+from toolplan.schema.tool import ToolCall
 from toolplan.storage.journal import Recovered, Slot
-from toolplan.tools import ToolCall
 
 APPROVED: Final = "(approved)"
 """What the ledger has for the tool where a person approved a call."""

@@ -6,9 +6,9 @@ import random
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from toolplan.path import EVERY, Json
-from toolplan.plan import Literal, Plan, Ref, Step, Template, Value, When
-from toolplan.tools import Call, Effects, Tool, Toolbox, ToolError
+from toolplan.plan.model import Literal, Plan, Ref, Step, Template, Value, When
+from toolplan.plan.path import EVERY, Json
+from toolplan.schema.tool import Call, Effects, Tool, Toolbox, ToolError
 
 LARGE: Final = 90_000
 """Characters of an output that does not go into the journal's file."""

@@ -14,9 +14,7 @@ from tests.crash.ledger import Entry, Ledger
 from tests.crash.life import Ended, Life, live
 from tests.crash.person import Decisions, Person
 from tests.plans_strategy import execution_plan
-from toolplan.approval import digest_of
-from toolplan.consent import Consent
-from toolplan.engines import Decided
+from toolplan.engine import Decided
 from toolplan.events import (
     CallIntended,
     Event,
@@ -27,13 +25,15 @@ from toolplan.events import (
     StepState,
     fold,
 )
-from toolplan.execution_plan import ExecutionPlan
-from toolplan.flows import Policy
-from toolplan.path import Json
-from toolplan.plan import Plan
+from toolplan.plan.model import Plan
+from toolplan.plan.path import Json
+from toolplan.policy import Policy
+from toolplan.policy.approval import digest_of
+from toolplan.policy.consent import Consent
+from toolplan.policy.execution_plan import ExecutionPlan
+from toolplan.schema.tool import Arguments, Call, Toolbox
 from toolplan.storage.journal import JournalError, Recovered, Slot, open_journal, recover
 from toolplan.testing import interpret
-from toolplan.tools import Arguments, Call, Toolbox
 
 MOST_LIVES: Final = 16
 """A run that is not over by then hangs."""

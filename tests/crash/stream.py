@@ -7,8 +7,8 @@ import random
 from collections.abc import AsyncIterator, Callable
 from typing import Final, NamedTuple
 
-from toolplan.execution_plan import ExecutionPlan
-from toolplan.plan import Step
+from toolplan.plan.model import Step
+from toolplan.policy.execution_plan import ExecutionPlan
 
 NEXT: Final = "stream: the next step is to come"
 GIVEN: Final = "stream: a step was taken"

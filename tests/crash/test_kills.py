@@ -18,13 +18,13 @@ import pytest
 from tests.crash.chains import Calls, chain, tools
 from tests.crash.stream import GIVEN, NEXT, WHOLE
 from tests.stores import Files, Stores
-from toolplan.approval import approve
-from toolplan.engines import Decided, resume, run
+from toolplan.engine import Decided, resume, run
 from toolplan.events import Run, RunState
-from toolplan.execution_plan import ExecutionPlan
-from toolplan.path import Json
+from toolplan.plan.path import Json
+from toolplan.policy.approval import approve
+from toolplan.policy.execution_plan import ExecutionPlan
+from toolplan.schema.tool import Toolbox
 from toolplan.storage.journal import Journal, JournalError, LeaseLost, Slot
-from toolplan.tools import Toolbox
 
 ROOT = Path(__file__).parents[2]
 
@@ -91,7 +91,7 @@ def test_calls_that_are_approved_with_their_values_survive_kills_at_every_stage(
         ),
         # one that makes calls before their approval is on disk
         (
-            "from toolplan.engines import _recorder\n"
+            "from toolplan.engine import _recorder\n"
             "async def no_sync(self): pass\n"
             "_recorder.EventRecorder.synced = no_sync",
             "before its approval was on disk|times",
@@ -101,7 +101,7 @@ def test_calls_that_are_approved_with_their_values_survive_kills_at_every_stage(
 def test_an_engine_that_asks_wrongly_is_found_out(
     sabotage: str, breach: str, stores: Stores
 ) -> None:
-    before = f"from toolplan.engines import _staged\n{sabotage}"
+    before = f"from toolplan.engine import _staged\n{sabotage}"
     done = kills(stores, 200, before=before, values=True)
     assert "Breach: seed" in done.stderr
     assert re.search(breach, done.stderr)
@@ -112,21 +112,21 @@ def test_an_engine_that_asks_wrongly_is_found_out(
     [
         # an engine that forgets that it was about to do something does it again
         (
-            "from toolplan.engines import _runs\n"
+            "from toolplan.engine import _runs\n"
             "whole = _runs.recover\n"
             "_runs.recover = lambda events: replace(whole(events), intents={})",
             "times",
         ),
         # one that forgets what is over
         (
-            "from toolplan.engines import _runs\n"
+            "from toolplan.engine import _runs\n"
             "whole = _runs.recover\n"
             "_runs.recover = lambda events: replace(whole(events), over={}, items={})",
             "called again",
         ),
         # one that makes calls before their intent is on disk
         (
-            "from toolplan.engines import _recorder\n"
+            "from toolplan.engine import _recorder\n"
             "async def no_sync(self): pass\n"
             "_recorder.EventRecorder.synced = no_sync",
             "times",
@@ -144,7 +144,7 @@ def test_an_engine_that_is_wrong_is_found_out(sabotage: str, breach: str, stores
     [
         # an engine that does not hold effects back
         (
-            "from toolplan.engines import _effects, _steps\n"
+            "from toolplan.engine import _effects, _steps\n"
             "whole = _steps.Scheduler.admit\n"
             "_steps.Scheduler.admit = lambda self, steps, needs, hold_effects=False: "
             "whole(self, steps, needs)\n"
@@ -159,7 +159,7 @@ def test_an_engine_that_is_wrong_is_found_out(sabotage: str, breach: str, stores
         ),
         # one that does not have the run accepted
         (
-            "from toolplan.engines import _recorder\n"
+            "from toolplan.engine import _recorder\n"
             "async def later(self, run, digest, record): pass\n"
             "_recorder.EventRecorder.accept = later",
             "is not in the journal",
@@ -182,8 +182,8 @@ def test_a_process_that_hung_and_wakes_up_after_another_took_over_changes_nothin
 import asyncio, sys
 from pathlib import Path
 from tests.crash import chains
-from toolplan.approval import approve
-from toolplan.engines import run
+from toolplan.policy.approval import approve
+from toolplan.engine import run
 from toolplan.storage.journal import Journal
 from toolplan_workers.journal import SharedJournal
 class Ledger(list):

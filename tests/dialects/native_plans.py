@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from tests.dialects.strategies import IDS, KEYS, NUMBERS
-from toolplan.path import Json, Path
-from toolplan.plan import Literal, Plan, Ref, Step, Value, array, object_, step_refs, template
+from toolplan.plan.model import Literal, Plan, Ref, Step, Value, array, object_, step_refs, template
+from toolplan.plan.path import Json, Path
 
 LOOK_ALIKES = st.sampled_from(
     [

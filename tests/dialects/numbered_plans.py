@@ -9,9 +9,9 @@ from functools import cache
 from hypothesis import strategies as st
 
 from tests.dialects.strategies import TEXTS, values
-from toolplan.diagnostics import CannotExpress
 from toolplan.dialects import Dialect
-from toolplan.plan import Literal, Plan, Ref, Signature, Step, Value, template
+from toolplan.plan.diagnostics import CannotExpress
+from toolplan.plan.model import Literal, Plan, Ref, Signature, Step, Value, template
 
 TOOLS = st.from_regex(re.compile(r"[a-z_][\w.:/-]{0,6}", re.ASCII), fullmatch=True).filter(
     lambda name: name != "join"

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 from hypothesis import strategies as st
 
-from toolplan.path import EVERY, Json, Path
-from toolplan.plan import (
+from toolplan.plan.model import (
     Literal,
     Plan,
     Ref,
@@ -19,6 +18,7 @@ from toolplan.plan import (
     step_refs,
     template,
 )
+from toolplan.plan.path import EVERY, Json, Path
 
 IDS = st.from_regex(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,12}", fullmatch=True).filter(
     lambda name: name not in ("item", "index")

@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 
 from tests.dialects.numbered_plans import written
 from toolplan.dialects import DIALECTS, Dialect
-from toolplan.plan import Limits, Signature, positional
-from toolplan.plan_json import Parsed
+from toolplan.plan.canonical import Parsed
+from toolplan.plan.model import Limits, Signature, positional
 
 IS_LONG = settings().max_examples > 1_000
 PEAK_SIZE = 20_000 if IS_LONG else 6_000

@@ -9,11 +9,11 @@ import json
 
 import pytest
 
-from toolplan.diagnostics import Severity
 from toolplan.dialects import DIALECTS
-from toolplan.path import EVERY, Json
-from toolplan.plan import Limits, Literal, Plan, Ref, Step
-from toolplan.plan_json import Parsed
+from toolplan.plan.canonical import Parsed
+from toolplan.plan.diagnostics import Severity
+from toolplan.plan.model import Limits, Literal, Plan, Ref, Step
+from toolplan.plan.path import EVERY, Json
 
 TOOLPLAN = DIALECTS["toolplan"]
 STEPS = '[{"id": "a", "tool": "t", "args": {"x": 1}}]'

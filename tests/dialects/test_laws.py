@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 
 from tests.dialects.strategies import clear_plans, plans
-from toolplan.diagnostics import CannotExpress, Severity
 from toolplan.dialects import DIALECTS, dialect_of
-from toolplan.plan import Literal, Plan, Ref, Step, positional
+from toolplan.plan.diagnostics import CannotExpress, Severity
+from toolplan.plan.model import Literal, Plan, Ref, Step, positional
 
 TOOLPLAN = DIALECTS["toolplan"]
 CLEAR = DIALECTS["clear"]

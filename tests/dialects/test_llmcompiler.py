@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from tests.dialects.numbered_plans import llmcompiler_plans, written
 from tests.plans_strategy import plans
-from toolplan.diagnostics import CannotExpress, Severity
 from toolplan.dialects import DIALECTS
-from toolplan.path import EVERY, Json
-from toolplan.plan import (
+from toolplan.plan.canonical import Parsed
+from toolplan.plan.diagnostics import CannotExpress, Severity
+from toolplan.plan.model import (
     Limits,
     Literal,
     Plan,
@@ -26,7 +26,7 @@ from toolplan.plan import (
     positional,
     template,
 )
-from toolplan.plan_json import Parsed
+from toolplan.plan.path import EVERY, Json
 
 DIALECT = DIALECTS["llmcompiler"]
 DATA = Path(__file__).parents[3] / "shared" / "data"

@@ -18,12 +18,12 @@ from tests.dialects.native_plans import (
     with_thoughts,
 )
 from tests.dialects.strategies import plans
-from toolplan.diagnostics import CannotExpress, Diagnostic, Severity
 from toolplan.dialects import (
     DIALECTS,
     Dialect,
 )
-from toolplan.plan import Literal, Plan, Ref, Signature, Step, positional
+from toolplan.plan.diagnostics import CannotExpress, Diagnostic, Severity
+from toolplan.plan.model import Literal, Plan, Ref, Signature, Step, positional
 
 KIRHA = DIALECTS["kirha"]
 NESTFUL = DIALECTS["nestful"]

@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from toolplan.dialects import DIALECTS
-from toolplan.plan_json import dump
-from toolplan.source import line_and_column
+from toolplan.plan.canonical import dump
+from toolplan.plan.text import line_and_column
 
 HERE = Path(__file__).parent
 CASES = sorted(HERE.glob("*/*.txt"))

@@ -7,8 +7,8 @@ import json
 import pytest
 
 from toolplan.compiler import compile_plan, parse
-from toolplan.path import Json
-from toolplan.plan_json import dump
+from toolplan.plan.canonical import dump
+from toolplan.plan.path import Json
 from toolplan_demo import TOOLS
 
 Args = dict[str, Json]

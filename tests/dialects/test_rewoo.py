@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 
 from tests.dialects.numbered_plans import REWOO_TOOLS, rewoo_plans, written
 from tests.plans_strategy import plans
-from toolplan.diagnostics import CannotExpress, Severity
 from toolplan.dialects import DIALECTS
-from toolplan.plan import (
+from toolplan.plan.canonical import Parsed
+from toolplan.plan.diagnostics import CannotExpress, Severity
+from toolplan.plan.model import (
     Limits,
     Literal,
     Plan,
@@ -26,7 +27,6 @@ from toolplan.plan import (
     positional,
     template,
 )
-from toolplan.plan_json import Parsed
 
 DIALECT = DIALECTS["rewoo"]
 DATA = Path(__file__).parents[3] / "shared" / "data"

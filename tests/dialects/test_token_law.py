@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 
 from tests.dialects.native_plans import calls
 from tests.dialects.strategies import JSON, plans
-from toolplan.diagnostics import CannotExpress, Severity
 from toolplan.dialects import DIALECTS
-from toolplan.path import Json
-from toolplan.plan import Plan, positional
-from toolplan.source import TOKEN, Strict, strict_json
-from toolplan.source._tokens import unquoted
+from toolplan.plan.diagnostics import CannotExpress, Severity
+from toolplan.plan.model import Plan, positional
+from toolplan.plan.path import Json
+from toolplan.plan.text import TOKEN, Strict, strict_json
+from toolplan.plan.text._tokens import unquoted
 
 JSON_DIALECTS = ("clear", "kirha", "nestful", "sealtools", "state", "taskbench", "toolplan")
 CONSTANTS = {"True": "true", "False": "false", "None": "null"}

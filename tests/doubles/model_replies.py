@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final, Literal, NamedTuple, TypeAlias
 
-from toolplan.path import Json
+from toolplan.plan.path import Json
 
 Framing: TypeAlias = Literal["chunked", "length", "close"]
 """How a client learns where the body ends; with `close` it cannot distinguish an end from a cut."""

@@ -14,7 +14,7 @@ from threading import Lock, Thread
 from typing import Any, Final, Self, cast
 
 from tests.doubles.model_replies import Raw, Received, Script, Sent, Written, written
-from toolplan.path import Json
+from toolplan.plan.path import Json
 
 _HOST: Final = "127.0.0.1"
 _RESET_AT_CLOSE: Final = struct.pack("ii", 1, 0)

@@ -7,11 +7,11 @@ import json
 from collections.abc import Mapping, Sequence
 
 from tests.plans_strategy import execution_plan
-from toolplan.dry_run import DryRun, simulate
-from toolplan.path import Json
-from toolplan.plan import Limits, Plan, Step, Value
+from toolplan.app.dry_run import DryRun, simulate
+from toolplan.plan.model import Limits, Plan, Step, Value
+from toolplan.plan.path import Json
+from toolplan.schema.tool import Effects
 from toolplan.testing import Raises, ScriptedTools
-from toolplan.tools import Effects
 
 ROW: Json = {
     "type": "object",

@@ -14,13 +14,13 @@ from msgspec.structs import replace
 from tests.dry_run._described import ROW, ROWS, Tools
 from tests.planners.planned import QUESTIONS, demo
 from tests.plans_strategy import execution_plan, plans
+from toolplan.app.dry_run import simulate
 from toolplan.compiler import compile_plan
-from toolplan.dry_run import simulate
-from toolplan.engines import run
+from toolplan.engine import run
 from toolplan.events import StepState
-from toolplan.path import Json
-from toolplan.plan import Plan, Ref, Step
-from toolplan.tools import Arguments, Call, Tool, Toolbox
+from toolplan.plan.model import Plan, Ref, Step
+from toolplan.plan.path import Json
+from toolplan.schema.tool import Arguments, Call, Tool, Toolbox
 
 SKIPPED, SUCCEEDED = StepState.SKIPPED, StepState.SUCCEEDED
 

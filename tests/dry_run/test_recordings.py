@@ -10,12 +10,12 @@ from msgspec.structs import asdict
 
 from tests.dry_run._described import ROWS, Tools
 from tests.plans_strategy import execution_plan
-from toolplan.dry_run import CallBounds, DryRun, MayFail, simulate
+from toolplan.app.dry_run import CallBounds, DryRun, MayFail, simulate
 from toolplan.events import StepState
-from toolplan.path import Json
-from toolplan.plan import Array, Literal, Object, Plan, Ref, Step, Template, When
+from toolplan.plan.model import Array, Literal, Object, Plan, Ref, Step, Template, When
+from toolplan.plan.path import Json
 from toolplan.schema import Schema
-from toolplan.tools import ComputedOutput, Effects, Tool, Toolbox
+from toolplan.schema.tool import ComputedOutput, Effects, Tool, Toolbox
 
 FOUR: Json = {"data": [{"id": str(at), "weight": at} for at in range(4)]}
 

@@ -5,7 +5,7 @@ import io
 from msgspec.structs import replace
 from rich.console import Console
 
-from toolplan.dry_run import (
+from toolplan.app.dry_run import (
     CallBounds,
     DryRun,
     EffectBounds,
@@ -17,9 +17,9 @@ from toolplan.dry_run import (
     dry_view,
 )
 from toolplan.events import StepState
-from toolplan.render.console import Rendered
-from toolplan.render.document import document_text
-from toolplan.tools import Effects
+from toolplan.schema.tool import Effects
+from toolplan.show.console import Rendered
+from toolplan.show.document import document_text
 
 DRY = DryRun(
     faults=(

@@ -11,14 +11,25 @@ from msgspec.structs import asdict
 
 from tests.dry_run._described import ROWS, Tools, called
 from tests.plans_strategy import execution_plan
-from toolplan.dry_run import CallBounds, DryRun, Fault, simulate
-from toolplan.dry_run.simulation import MAX_SCENARIOS
-from toolplan.engines import CannotRun
+from toolplan.app.dry_run import CallBounds, DryRun, Fault, simulate
+from toolplan.app.dry_run.simulation import MAX_SCENARIOS
+from toolplan.engine import CannotRun
 from toolplan.events import StepState
-from toolplan.path import EVERY, Json
-from toolplan.plan import Array, Limits, Literal, Object, Plan, Ref, Step, Template, Value, When
+from toolplan.plan.model import (
+    Array,
+    Limits,
+    Literal,
+    Object,
+    Plan,
+    Ref,
+    Step,
+    Template,
+    Value,
+    When,
+)
+from toolplan.plan.path import EVERY, Json
 from toolplan.schema import Schema
-from toolplan.tools import Arguments, ComputedOutput, Effects, Tool, Toolbox
+from toolplan.schema.tool import Arguments, ComputedOutput, Effects, Tool, Toolbox
 
 SKIPPED, SUCCEEDED = StepState.SKIPPED, StepState.SUCCEEDED
 

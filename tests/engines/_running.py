@@ -4,10 +4,10 @@ import asyncio
 from typing import Any
 
 from tests.plans_strategy import execution_plan
-from toolplan.approval import approve
-from toolplan.engines import run
+from toolplan.engine import run
 from toolplan.events import Run, StepState
-from toolplan.plan import Literal, Plan, Step, Value
+from toolplan.plan.model import Literal, Plan, Step, Value
+from toolplan.policy.approval import approve
 from toolplan.testing import Outcome, RecordingSink, ScriptedTools
 
 

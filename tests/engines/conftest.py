@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.stores import Files, Stores, Tables
-from toolplan.engines._recorder import EventRecorder
+from toolplan.engine._recorder import EventRecorder
 from toolplan.events import Event
 from toolplan.storage.journal import Store
 

@@ -11,10 +11,10 @@ import pytest
 
 import toolplan
 from tests.engines.test_staged import World, staged, step
-from toolplan.consent import Consent, Effect
-from toolplan.engines import resume
+from toolplan.engine import resume
 from toolplan.events import Event, RunState, StepState, fold
-from toolplan.path import Json
+from toolplan.plan.path import Json
+from toolplan.policy.consent import Consent, Effect
 
 
 def _rows(folder: Path, steps: int, items: int) -> int:

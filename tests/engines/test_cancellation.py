@@ -9,7 +9,7 @@ import pytest
 from tests.engines._running import codes, ran, scripted, started, states
 from tests.plans_strategy import execution_plan
 from tests.stores import Stores
-from toolplan.engines import resume, run
+from toolplan.engine import resume, run
 from toolplan.events import (
     AttemptFailed,
     RunEnded,
@@ -18,10 +18,10 @@ from toolplan.events import (
     StepState,
     StepSucceeded,
 )
-from toolplan.path import Json
-from toolplan.plan import Literal, Plan, Ref, Step
+from toolplan.plan.model import Literal, Plan, Ref, Step
+from toolplan.plan.path import Json
+from toolplan.schema.tool import Arguments, Effects, Tool, Toolbox, ToolError
 from toolplan.testing import Gives, Hangs, Raises, RecordingSink
-from toolplan.tools import Arguments, Effects, Tool, Toolbox, ToolError
 
 
 async def test_a_call_that_takes_too_long_fails_its_step_and_is_cancelled() -> None:

@@ -6,10 +6,10 @@ import pytest
 
 from tests.engines._running import ran, scripted
 from toolplan.events import StepSucceeded
-from toolplan.plan import Literal, Step
+from toolplan.plan.model import Literal, Step
 from toolplan.planners._base import Attempt, Clarification, Draft, Question, Refusal
+from toolplan.schema.tool import ToolError
 from toolplan.testing import Computes, Gives, Hangs, Raises, ScriptedPlanner, ScriptedTools
-from toolplan.tools import ToolError
 
 
 async def test_a_scripted_tool_goes_through_its_outcomes_and_stays_at_the_last() -> None:

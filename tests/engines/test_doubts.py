@@ -23,17 +23,17 @@ import pytest
 from tests.engines._running import ran
 from tests.plans_strategy import execution_plan
 from tests.stores import Stores
-from toolplan.approval import approve
-from toolplan.engines import CannotRun, Decided, resume, run
-from toolplan.engines._failures import MAX_KEPT, kept_result
-from toolplan.engines.lost import may_have_happened
+from toolplan.engine import CannotRun, Decided, resume, run
+from toolplan.engine._failures import MAX_KEPT, kept_result
+from toolplan.engine.lost import may_have_happened
 from toolplan.events import CallInDoubt, Run, RunParked, RunResumed, RunState, StepState, to_json
-from toolplan.path import Json
-from toolplan.plan import Literal, Plan, Ref, Step
-from toolplan.sources.python import tool
+from toolplan.plan.model import Literal, Plan, Ref, Step
+from toolplan.plan.path import Json
+from toolplan.policy.approval import approve
+from toolplan.schema.tool import Effects, OutcomeUnknown, Tool, Toolbox, ToolError
 from toolplan.storage.journal import Slot, from_record, recover, to_record
 from toolplan.testing import Computes, Gives, Outcome, Raises, ScriptedTools, interpret
-from toolplan.tools import Effects, OutcomeUnknown, Tool, Toolbox, ToolError
+from toolplan.tools.python import tool
 
 CHARGED: Json = {"type": "object", "properties": {"id": {"type": "integer"}}, "required": ["id"]}
 

@@ -20,12 +20,12 @@ from tests.plans_strategy import execution_plan
 from tests.simulation.loop import VirtualLoop
 from tests.sizes import share_of
 from tests.stores import Stores
-from toolplan.engines import run
-from toolplan.engines._eager import eager_task
+from toolplan.engine import run
+from toolplan.engine._eager import eager_task
 from toolplan.events import Event, StepStarted
-from toolplan.path import Json
-from toolplan.plan import Plan, Ref, Step
-from toolplan.tools import Arguments, Call, Effects, Tool, Toolbox, ToolError
+from toolplan.plan.model import Plan, Ref, Step
+from toolplan.plan.path import Json
+from toolplan.schema.tool import Arguments, Call, Effects, Tool, Toolbox, ToolError
 
 LONG_S = 0.01
 

@@ -8,13 +8,13 @@ import pytest
 
 from tests.plans_strategy import execution_plan
 from tests.stores import Stores
-from toolplan.approval import ApprovalRequired, ApprovalUsed
-from toolplan.engines import CannotRun, StreamRefused, resume, run
-from toolplan.errors import ToolplanError
-from toolplan.plan import Plan
+from toolplan.base.errors import ToolplanError
+from toolplan.engine import CannotRun, StreamRefused, resume, run
+from toolplan.plan.model import Plan
+from toolplan.policy.approval import ApprovalRequired, ApprovalUsed
+from toolplan.schema.tool import OutcomeUnknown, Toolbox, ToolError, ToolObjectError
 from toolplan.storage.journal import JournalError
 from toolplan.storage.memory import MemoryFault
-from toolplan.tools import OutcomeUnknown, Toolbox, ToolError, ToolObjectError
 
 
 @pytest.mark.parametrize("plan", [None, {"steps": []}, Plan(())])

@@ -8,8 +8,7 @@ import pytest
 
 from tests.engines._running import codes, ran, scripted, started, states, zeros
 from tests.plans_strategy import execution_plan
-from toolplan.approval import Approval, ApprovalRequired, approve
-from toolplan.engines import CannotRun, run
+from toolplan.engine import CannotRun, run
 from toolplan.events import (
     AttemptFailed,
     Failure,
@@ -19,10 +18,11 @@ from toolplan.events import (
     StepState,
     StepSucceeded,
 )
-from toolplan.path import Json
-from toolplan.plan import Array, Limits, Literal, Object, Plan, Ref, Step, When
+from toolplan.plan.model import Array, Limits, Literal, Object, Plan, Ref, Step, When
+from toolplan.plan.path import Json
+from toolplan.policy.approval import Approval, ApprovalRequired, approve
+from toolplan.schema.tool import Arguments, Effects, Tool, Toolbox, ToolError
 from toolplan.testing import Computes, Gives, Raises, RecordingSink, ScriptedTools
-from toolplan.tools import Arguments, Effects, Tool, Toolbox, ToolError
 
 TYPED: Json = {
     "type": "object",

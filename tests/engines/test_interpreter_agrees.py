@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 
 from tests.plans_strategy import execution_plan, plans, scripted_tools
 from tests.sizes import share_of
-from toolplan.engines import run
+from toolplan.engine import run
 from toolplan.events import Run, apply, fold
-from toolplan.path import Json
-from toolplan.plan import Limits, Literal, Plan, Ref, Step, Template, When
+from toolplan.plan.model import Limits, Literal, Plan, Ref, Step, Template, When
+from toolplan.plan.path import Json
 from toolplan.testing import RecordingSink, interpret
 
 EVERYTHING = Plan(

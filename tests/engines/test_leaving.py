@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from tests.engines._running import scripted, states, zeros
 from tests.plans_strategy import execution_plan
 from tests.stores import Stores
-from toolplan.approval import approve
-from toolplan.engines import Leaving, resume, run
+from toolplan.engine import Leaving, resume, run
 from toolplan.events import (
     CallInDoubt,
     CallIntended,
@@ -22,9 +21,10 @@ from toolplan.events import (
     StepState,
     StepSucceeded,
 )
-from toolplan.plan import Plan, Ref, Step
+from toolplan.plan.model import Plan, Ref, Step
+from toolplan.policy.approval import approve
+from toolplan.schema.tool import Effects, ToolError
 from toolplan.testing import Gives, Hangs, Raises, RecordingSink, ScriptedTools
-from toolplan.tools import Effects, ToolError
 
 
 async def test_a_run_that_leaves_waits_for_its_open_call_and_starts_no_other(

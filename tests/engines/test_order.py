@@ -4,10 +4,10 @@ import asyncio
 
 from tests.engines._running import ran, scripted, started, states, zeros
 from toolplan.events import ItemEnded, StepStarted, StepState, StepSucceeded
-from toolplan.path import EVERY
-from toolplan.plan import Limits, Literal, Ref, Step, When
+from toolplan.plan.model import Limits, Literal, Ref, Step, When
+from toolplan.plan.path import EVERY
+from toolplan.schema.tool import Arguments
 from toolplan.testing import Computes, Gives, ScriptedTools
-from toolplan.tools import Arguments
 
 
 async def test_a_dependent_starts_while_an_unrelated_slow_step_is_still_running_c_30() -> None:

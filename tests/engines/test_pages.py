@@ -9,12 +9,12 @@ import pytest
 from tests.engines._running import ran as run_of
 from tests.plans_strategy import execution_plan
 from tests.stores import Stores
-from toolplan.engines import CannotRun, resume, run
+from toolplan.engine import CannotRun, resume, run
 from toolplan.events import PageEnded, Run, RunState
-from toolplan.path import Json
-from toolplan.plan import Limits, Literal, Plan, Ref, Step, Value
+from toolplan.plan.model import Limits, Literal, Plan, Ref, Step, Value
+from toolplan.plan.path import Json
+from toolplan.schema.tool import Arguments, Effects, Tool, Toolbox, ToolError
 from toolplan.testing import Computes, Gives, ScriptedTools
-from toolplan.tools import Arguments, Effects, Tool, Toolbox, ToolError
 
 _PAGED: Json = {
     "type": "object",

@@ -21,12 +21,12 @@ import pytest
 
 from tests.engines._running import codes, ran, scripted
 from tests.plans_strategy import execution_plan
-from toolplan.engines import run
+from toolplan.engine import run
 from toolplan.events import RunState, StepState
-from toolplan.path import Json
-from toolplan.plan import Plan, Ref, Step
+from toolplan.plan.model import Plan, Ref, Step
+from toolplan.plan.path import Json
+from toolplan.schema.tool import Arguments, Effects, OutcomeUnknown, Tool, ToolError
 from toolplan.testing import Gives, Raises
-from toolplan.tools import Arguments, Effects, OutcomeUnknown, Tool, ToolError
 
 
 class Own(Exception):

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from tests.engines._running import scripted, zeros
 from tests.plans_strategy import execution_plan
-from toolplan.engines import Leaving, run
-from toolplan.plan import Plan, Ref, Step, When
+from toolplan.engine import Leaving, run
+from toolplan.plan.model import Plan, Ref, Step, When
 from toolplan.testing import Gives, Hangs, ScriptedTools
 
 

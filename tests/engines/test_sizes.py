@@ -8,10 +8,10 @@ import pytest
 
 from tests.engines._running import codes, ran, scripted, zeros
 from toolplan.events import RunState, StepStarted, StepSucceeded
-from toolplan.path import EVERY, Json
-from toolplan.plan import Array, Literal, Object, Ref, Step, Template, Value, When
+from toolplan.plan.model import Array, Literal, Object, Ref, Step, Template, Value, When
+from toolplan.plan.path import EVERY, Json
+from toolplan.schema.tool import Arguments, Effects
 from toolplan.testing import Computes, Gives, ScriptedTools
-from toolplan.tools import Arguments, Effects
 
 _MEGABYTE = 1_000_000
 _TEXT = "x" * 30_000

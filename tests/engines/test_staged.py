@@ -10,9 +10,14 @@ import pytest
 from msgspec.structs import replace
 
 from tests.stores import Stores
-from toolplan.approval import approve
+from toolplan.base.errors import ToolplanError
 from toolplan.compiler import compile_plan
-from toolplan.consent import (
+from toolplan.engine import CannotRun, resume, run
+from toolplan.events import ConsentGiven, Event, Run, RunState, StepState, StepSucceeded
+from toolplan.plan.path import Json, copied
+from toolplan.policy import Flow, Policy, Trust
+from toolplan.policy.approval import approve
+from toolplan.policy.consent import (
     Answer,
     Consent,
     Decide,
@@ -21,13 +26,8 @@ from toolplan.consent import (
     PolicyEngine,
     ValueApproval,
 )
-from toolplan.engines import CannotRun, resume, run
-from toolplan.errors import ToolplanError
-from toolplan.events import ConsentGiven, Event, Run, RunState, StepState, StepSucceeded
-from toolplan.execution_plan import ExecutionPlan
-from toolplan.flows import Flow, Policy, Trust
-from toolplan.path import Json, copied
-from toolplan.tools import Arguments, Call, Effects, Tool, Toolbox, ToolError
+from toolplan.policy.execution_plan import ExecutionPlan
+from toolplan.schema.tool import Arguments, Call, Effects, Tool, Toolbox, ToolError
 
 TEXT: Json = {"type": "string"}
 MAILS: list[Json] = [{"sender": "eve@evil.example", "n": 1}, {"sender": "bob@ours.example", "n": 2}]

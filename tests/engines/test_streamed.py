@@ -9,14 +9,14 @@ import pytest
 from tests.engines._running import scripted, states
 from tests.plans_strategy import execution_plan
 from tests.stores import Stores
-from toolplan.approval import Approval, ApprovalRequired, approve
 from toolplan.compiler import compile_stream
-from toolplan.engines import CannotRun, StepStream, StreamRefused, run, run_stream
+from toolplan.engine import CannotRun, StepStream, StreamRefused, run, run_stream
 from toolplan.events import PlanSettled, RunState, StepArrived, StepState
-from toolplan.execution_plan import ExecutionPlan
-from toolplan.plan import Literal, Plan, Ref, Step
+from toolplan.plan.model import Literal, Plan, Ref, Step
+from toolplan.policy.approval import Approval, ApprovalRequired, approve
+from toolplan.policy.execution_plan import ExecutionPlan
+from toolplan.schema.tool import Effects, Toolbox, ToolError
 from toolplan.testing import Gives, Hangs, Raises, RecordingSink, ScriptedTools
-from toolplan.tools import Effects, Toolbox, ToolError
 
 
 class Whole(NamedTuple):

@@ -16,10 +16,10 @@ from tests.engines.test_approval_mutations import mutated
 from tests.engines.test_staged import World, staged, step
 from tests.sizes import share_of
 from tests.stores import Stores
-from toolplan.consent import Effect, call_digest, is_as_shown
-from toolplan.errors import ToolplanError
+from toolplan.base.errors import ToolplanError
 from toolplan.events import ConsentGiven, Event, StepSucceeded
-from toolplan.path import Json
+from toolplan.plan.path import Json
+from toolplan.policy.consent import Effect, call_digest, is_as_shown
 
 MUTATIONS: Final = share_of(10_000)
 ROWS: Final[list[Json]] = [

@@ -12,11 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.plans_strategy import json_values
-from toolplan.engines._sizes import CONTAINER, FIELD, Budget, TooLarge, size_of
-from toolplan.engines._values import ResultUnusable, filled_output, rendered, snapshot
-from toolplan.engines._values import resolve as resolve_within
-from toolplan.path import EVERY, Json, NotThere
-from toolplan.plan import Array, Literal, Object, Ref, Template, Value
+from toolplan.engine._sizes import CONTAINER, FIELD, Budget, TooLarge, size_of
+from toolplan.engine._values import ResultUnusable, filled_output, rendered, snapshot
+from toolplan.engine._values import resolve as resolve_within
+from toolplan.plan.model import Array, Literal, Object, Ref, Template, Value
+from toolplan.plan.path import EVERY, Json, NotThere
 
 OUTPUTS: dict[str, Json] = {
     "s0": {"data": [{"id": "a", "n": 1}, {"id": "b", "n": 2}], "count": 2, "next": None},

@@ -14,15 +14,15 @@ from pathlib import Path
 
 from toolplan import Limits, Parsed, Plan, Step, Toolbox, tool
 from toolplan.cli.terminal import Exit, out
-from toolplan.diagnostics import CannotExpress, Diagnostic, Severity
+from toolplan.compiler.rules import PlanContext, Problem, rule
 from toolplan.dialects import Dialect, StepStream
-from toolplan.plan import Literal, Ref, Signature, Value
+from toolplan.plan.diagnostics import CannotExpress, Diagnostic, Severity
+from toolplan.plan.model import Literal, Ref, Signature, Value
+from toolplan.plan.text import Span
 from toolplan.planners import Attempt, Draft, DraftText, Planner, Proposal, Question
 from toolplan.planners.context import PlannerContext
 from toolplan.providers import Ended, ModelRequest, Piece, Text, Usage
-from toolplan.rules import PlanContext, Problem, rule
-from toolplan.source import Span
-from toolplan.sources import OpenedTools, SourceContext
+from toolplan.tools import OpenedTools, SourceContext
 
 TEXT = 'DO greet name="Ada"\nDO greet name=@s0\nEND\n'
 

@@ -14,23 +14,23 @@ import pytest
 
 import toolplan
 from tests.extensions.test_scratch_package import python, site
-from toolplan.diagnostics import CannotExpress
+from toolplan.base.errors import ToolplanError
+from toolplan.base.extensions import KINDS, EntryPoint, ExtensionError
+from toolplan.compiler.rules import PlanContext, Problem, Rule, diagnose, rule
+from toolplan.compiler.rules._all import guarded_rules
 from toolplan.dialects import Dialect
 from toolplan.dialects._guarded import guarded_dialect
-from toolplan.errors import ToolplanError
-from toolplan.extensions import KINDS, EntryPoint, ExtensionError
-from toolplan.plan import Plan, Step
+from toolplan.plan.diagnostics import CannotExpress
+from toolplan.plan.model import Plan, Step
 from toolplan.planners import Draft, DraftText, Question, Remembering
 from toolplan.planners.context import PlannerContext
 from toolplan.planners.guarded import guarded_factory
 from toolplan.providers import Message, ModelRequest
 from toolplan.providers._endpoint import Endpoint, Manner, guarded_provider
 from toolplan.providers._specs import Spec
-from toolplan.rules import PlanContext, Problem, Rule, diagnose, rule
-from toolplan.rules._all import guarded_rules
-from toolplan.sources import OpenedTools, SourceContext, ToolSource
-from toolplan.sources._guarded import guarded_source, guarded_tool
-from toolplan.tools import Effects, Tool, Toolbox, ToolObjectError
+from toolplan.schema.tool import Effects, Tool, Toolbox, ToolObjectError
+from toolplan.tools import OpenedTools, SourceContext, ToolSource
+from toolplan.tools._guarded import guarded_source, guarded_tool
 
 __all__ = ["site"]
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from toolplan.compiler import compile_plan, flows_of
-from toolplan.flows import Flow, Policy, parse_policy
-from toolplan.path import Json
-from toolplan.plan_json import load
-from toolplan.tools import Toolbox
+from toolplan.plan.canonical import load
+from toolplan.plan.path import Json
+from toolplan.policy import Flow, Policy, parse_policy
+from toolplan.schema.tool import Toolbox
 from toolplan_sql import sql_tool
 
 TEXT: Json = {"type": "string"}

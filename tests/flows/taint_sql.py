@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple, TypeAlias
 
-from toolplan.flows import Trust
+from toolplan.policy import Trust
 
 Row: TypeAlias = Mapping[str, Trust]
 Tables: TypeAlias = Mapping[str, Sequence[Row]]

@@ -12,15 +12,15 @@ import toolplan
 from tests.flows.mails import TOOLS, step
 from tests.flows.test_guards import POLICY, tools
 from toolplan.app._open import open
-from toolplan.approval import Approval, ApprovalRequired
+from toolplan.base.errors import ToolplanError
 from toolplan.compiler import compile_plan
-from toolplan.engines import run
-from toolplan.errors import ToolplanError
-from toolplan.execution_plan import ExecutionPlan
-from toolplan.flows import parse_policy
-from toolplan.path import Json
-from toolplan.plan import Literal, Value
-from toolplan.tools import Arguments
+from toolplan.engine import run
+from toolplan.plan.model import Literal, Value
+from toolplan.plan.path import Json
+from toolplan.policy import parse_policy
+from toolplan.policy.approval import Approval, ApprovalRequired
+from toolplan.policy.execution_plan import ExecutionPlan
+from toolplan.schema.tool import Arguments
 
 PLAN: dict[str, Json] = {
     "toolplan": 1,

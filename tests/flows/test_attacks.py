@@ -9,11 +9,11 @@ from msgspec.structs import replace
 
 from tests.flows.mails import OBJECTS, POLICY, arguments, flows, step
 from toolplan.compiler import compile_plan, flows_of
-from toolplan.flows import Policy, Trust, Vouched, parse_policy
-from toolplan.path import EVERY, Json
-from toolplan.plan_json import load
+from toolplan.plan.canonical import load
+from toolplan.plan.path import EVERY, Json
+from toolplan.policy import Policy, Trust, Vouched, parse_policy
+from toolplan.schema.tool import Effects, Tool, Toolbox
 from toolplan.testing import scripted_extract
-from toolplan.tools import Effects, Tool, Toolbox
 from toolplan_sql import sql_tool
 from toolplan_sql._lineage import Lost, StatementLineage
 from toolplan_sql._types import Table

@@ -11,7 +11,7 @@ import pytest
 from tests.flows.mails import POLICY, TOOLS, step
 from tests.sizes import share_of
 from toolplan.compiler import compile_plan
-from toolplan.flows import Policy, PolicyError, Trust, Verdict, Vouched, parse_policy
+from toolplan.policy import Policy, PolicyError, Trust, Verdict, Vouched, parse_policy
 
 PLAN: Final[dict[str, object]] = {
     "toolplan": 1,

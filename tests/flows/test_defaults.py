@@ -10,11 +10,11 @@ import pytest
 from toolplan import tool
 from toolplan.cli import main
 from toolplan.compiler import compile_plan
-from toolplan.consent import ValueApproval
-from toolplan.engines import run
-from toolplan.flows import Flow, Policy, parse_policy
-from toolplan.path import Json
-from toolplan.tools import Effects, Tool, Toolbox
+from toolplan.engine import run
+from toolplan.plan.path import Json
+from toolplan.policy import Flow, Policy, parse_policy
+from toolplan.policy.consent import ValueApproval
+from toolplan.schema.tool import Effects, Tool, Toolbox
 
 MILLION = 1_000_000
 

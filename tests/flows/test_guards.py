@@ -12,14 +12,14 @@ import pytest
 from msgspec.structs import replace
 
 from tests.flows.mails import TOOLS, step
-from toolplan.approval import approve
 from toolplan.compiler import compile_plan, compile_stream
-from toolplan.engines import run, run_stream
+from toolplan.engine import run, run_stream
 from toolplan.events import Run, StepState
-from toolplan.flows import Policy, objection, parse_policy
-from toolplan.path import Json
+from toolplan.plan.path import Json
+from toolplan.policy import Policy, objection, parse_policy
+from toolplan.policy.approval import approve
+from toolplan.schema.tool import Arguments, Effects, Toolbox
 from toolplan.storage.journal import Journal
-from toolplan.tools import Arguments, Effects, Toolbox
 
 LINKS = [
     "see https://evil.example/x",

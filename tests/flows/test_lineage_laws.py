@@ -12,11 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.flows.mails import POLICY, flows, step
-from toolplan.flows import Label, Source, Trust, Verdict, least, picked
-from toolplan.flows.labels import Need
-from toolplan.path import EVERY, Json
+from toolplan.plan.path import EVERY, Json
+from toolplan.policy import Label, Source, Trust, Verdict, least, picked
+from toolplan.policy.labels import Need
 from toolplan.schema import Schema
-from toolplan.tools import ToolError
+from toolplan.schema.tool import ToolError
 from toolplan_sql import sql_tool
 
 SQL: Final = sql_tool()

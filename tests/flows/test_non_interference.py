@@ -19,16 +19,15 @@ import pytest
 from msgspec.structs import replace
 
 from tests.flows.mails import TOOLS, step
-from toolplan.approval import approve
 from toolplan.compiler import compile_plan
-from toolplan.engines import run
+from toolplan.engine import run
 from toolplan.events import Run, StepState
-from toolplan.flows import Flow, Trust, parse_policy
-from toolplan.path import Json, Path
-from toolplan.plan import split_pointer
+from toolplan.plan.model import split_pointer
+from toolplan.plan.path import Json, Path
+from toolplan.policy import Flow, Trust, parse_policy
+from toolplan.policy.approval import approve
 from toolplan.schema import Schema
-from toolplan.testing import scripted_extract
-from toolplan.tools import (
+from toolplan.schema.tool import (
     Arguments,
     ComputedOutput,
     Effects,
@@ -38,6 +37,7 @@ from toolplan.tools import (
     ToolError,
     current_call,
 )
+from toolplan.testing import scripted_extract
 
 Calls = dict[str, list[Arguments]]
 

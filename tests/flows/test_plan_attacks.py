@@ -12,11 +12,11 @@ import pytest
 from tests.flows.mails import OBJECTS, POLICY, step
 from tests.flows.test_attacks import ACCOUNTS, CONTACTS, INBOX, TABLES
 from toolplan.compiler import compile_plan, flows_of
-from toolplan.flows import Trust
-from toolplan.path import Json
-from toolplan.plan_json import load
+from toolplan.plan.canonical import load
+from toolplan.plan.path import Json
+from toolplan.policy import Trust
+from toolplan.schema.tool import Toolbox
 from toolplan.testing import scripted_extract
-from toolplan.tools import Toolbox
 from toolplan_sql import sql_tool
 
 U, L, T, S = Trust.UNTRUSTED, Trust.LISTED, Trust.TRUSTED, Trust.SAID

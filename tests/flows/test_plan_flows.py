@@ -9,12 +9,12 @@ from typing import Final
 import pytest
 
 from tests.flows.mails import POLICY, TOOLS, codes, flows, step, verdicts
-from toolplan.approval import effect_steps
 from toolplan.compiler import compile_plan
-from toolplan.execution_plan import ExecutionPlan
-from toolplan.flows import Policy, Source, Trust, parse_policy
-from toolplan.path import EVERY, Json
-from toolplan.tools import Effects, Tool, Toolbox
+from toolplan.plan.path import EVERY, Json
+from toolplan.policy import Policy, Source, Trust, parse_policy
+from toolplan.policy.approval import effect_steps
+from toolplan.policy.execution_plan import ExecutionPlan
+from toolplan.schema.tool import Effects, Tool, Toolbox
 
 INBOX: Final = step("mails", "inbox")
 CONTACTS: Final = step("people", "contacts", name="Bob")

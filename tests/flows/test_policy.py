@@ -8,8 +8,9 @@ import pytest
 
 from tests.flows.mails import POLICY, TOOLS, codes, step
 from toolplan.app.home import policy_of, read_policy
-from toolplan.errors import ToolplanError
-from toolplan.flows import (
+from toolplan.base.errors import ToolplanError
+from toolplan.plan.path import Json
+from toolplan.policy import (
     Need,
     Policy,
     PolicyError,
@@ -20,9 +21,8 @@ from toolplan.flows import (
     objection,
     parse_policy,
 )
-from toolplan.flows.policy import line_of
-from toolplan.path import Json
-from toolplan.tools import Effects, Tool, Toolbox
+from toolplan.policy.policy import line_of
+from toolplan.schema.tool import Effects, Tool, Toolbox
 
 
 def test_a_policy_is_what_its_document_says() -> None:

@@ -10,7 +10,9 @@ from msgspec.structs import replace
 
 from tests.flows.mails import POLICY, TOOLS, flows, step, verdicts
 from toolplan.compiler import flows_of
-from toolplan.flows import (
+from toolplan.plan.canonical import load
+from toolplan.plan.path import EVERY, Json, Path
+from toolplan.policy import (
     Flow,
     Label,
     Need,
@@ -24,10 +26,8 @@ from toolplan.flows import (
     parse_policy,
     picked,
 )
-from toolplan.flows.vouched import Outputs
-from toolplan.path import EVERY, Json, Path
-from toolplan.plan_json import load
-from toolplan.tools import EGRESS, Effects, Tool, Toolbox
+from toolplan.policy.vouched import Outputs
+from toolplan.schema.tool import EGRESS, Effects, Tool, Toolbox
 
 U, L, T, S = Trust.UNTRUSTED, Trust.LISTED, Trust.TRUSTED, Trust.SAID
 A, B = Source("a", "t"), Source("b", "t")

@@ -9,7 +9,7 @@ from typing import Final
 
 from tests.flows.mails import flows, step
 from tests.flows.test_attacks import ACCOUNTS, INBOX, TABLES
-from toolplan.flows import Trust
+from toolplan.policy import Trust
 
 WRITTEN: Final = (
     ("SELECT json_extract_string(note,'$.a') AS r FROM a", "data[0].r"),

@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 
 from tests.sources.mcp.scripts import Scripted, listed_tool, one_page, text
-from toolplan.approval import approve
 from toolplan.compiler import compile_plan, compile_stream
-from toolplan.engines import StreamRefused, run, run_stream
+from toolplan.engine import StreamRefused, run, run_stream
 from toolplan.events import Run, RunState, StepState
-from toolplan.flows import Policy
-from toolplan.path import Json
-from toolplan.sources.mcp import connected
-from toolplan.tools import Arguments, Effects, Tool, Toolbox, state_label
+from toolplan.plan.path import Json
+from toolplan.policy import Policy
+from toolplan.policy.approval import approve
+from toolplan.schema.tool import Arguments, Effects, Tool, Toolbox, state_label
+from toolplan.tools.mcp import connected
 
 PLAN: dict[str, Json] = {
     "toolplan": 1,

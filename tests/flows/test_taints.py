@@ -15,9 +15,8 @@ from tests.flows.mails import TOOLS, step
 from tests.flows.taint_sql import Select, statement
 from tests.flows.test_non_interference import POLICY, checked_once
 from toolplan.compiler import flows_of
-from toolplan.flows import Trust
-from toolplan.path import Json
-from toolplan.plan import (
+from toolplan.plan.canonical import load
+from toolplan.plan.model import (
     Array,
     Literal,
     Object,
@@ -28,9 +27,10 @@ from toolplan.plan import (
     split_pointer,
     step_refs,
 )
-from toolplan.plan_json import load
+from toolplan.plan.path import Json
+from toolplan.policy import Trust
+from toolplan.schema.tool import Toolbox
 from toolplan.testing import scripted_extract
-from toolplan.tools import Toolbox
 
 U, L, T, S = Trust.UNTRUSTED, Trust.LISTED, Trust.TRUSTED, Trust.SAID
 

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from tests.crash.chains import chain, tools
-from toolplan.approval import approve
-from toolplan.engines import run
+from toolplan.engine import run
 from toolplan.events import Run, RunStarted, StepSucceeded, to_json
+from toolplan.policy.approval import approve
 from toolplan.storage.journal import Journal, JournalError, LeaseHeld, RunRecord, to_record
 
 RUN = "aafe31c1f0c14b5d"

@@ -10,7 +10,7 @@ from pathlib import Path
 from tests.crash.chains import Calls, chain, tools
 from tests.stores import Files, Stores
 from toolplan.app.resume import resume
-from toolplan.engines import Decided
+from toolplan.engine import Decided
 from toolplan.events import RunState, StepState
 from toolplan.storage.journal import Slot
 

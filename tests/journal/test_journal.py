@@ -16,8 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.plans_strategy import execution_plan
-from toolplan.approval import approve
-from toolplan.engines import run
+from toolplan.engine import run
 from toolplan.events import (
     AttemptFailed,
     CallInDoubt,
@@ -38,8 +37,10 @@ from toolplan.events import (
     StepSucceeded,
     fold,
 )
-from toolplan.path import Json
-from toolplan.plan import Plan, Ref, Step
+from toolplan.plan.model import Plan, Ref, Step
+from toolplan.plan.path import Json
+from toolplan.policy.approval import approve
+from toolplan.schema.tool import Effects
 from toolplan.storage.journal import (
     BadRecord,
     Journal,
@@ -52,7 +53,6 @@ from toolplan.storage.journal import (
 from toolplan.storage.journal._database import MIGRATIONS
 from toolplan.storage.journal.blobs import Blobs
 from toolplan.testing import Gives, ScriptedTools
-from toolplan.tools import Effects
 
 
 def blobs_of(path: Path) -> list[Path]:

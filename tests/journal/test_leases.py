@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from tests.crash.chains import Calls, chain, tools
-from toolplan.approval import approve
-from toolplan.engines import resume, run
+from toolplan.engine import resume, run
 from toolplan.events import RunStarted, RunState
+from toolplan.policy.approval import approve
 from toolplan.storage.journal import Journal, JournalError, Lease, LeaseHeld, LeaseLost, RunRecord
 
 RECORD = RunRecord({"toolplan": 1, "steps": []}, [], {})

@@ -14,10 +14,10 @@ from pathlib import Path
 import pytest
 
 from tests.crash.chains import chain, tools
-from toolplan.approval import approve
-from toolplan.engines import resume, run
+from toolplan.engine import resume, run
 from toolplan.events import RunState
-from toolplan.path import Json
+from toolplan.plan.path import Json
+from toolplan.policy.approval import approve
 from toolplan.storage.journal import Journal, JournalError, Lease
 
 ROOT = Path(__file__).parents[2]

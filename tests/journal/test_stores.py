@@ -12,8 +12,7 @@ import pytest
 from tests.plans_strategy import execution_plan, scripted_tools
 from tests.stores import Stores
 from toolplan.app.resume import plan_of, resume
-from toolplan.approval import ApprovalRequired, approve
-from toolplan.engines import CannotRun, Decided, run
+from toolplan.engine import CannotRun, Decided, run
 from toolplan.events import (
     Event,
     RunApproved,
@@ -23,7 +22,9 @@ from toolplan.events import (
     StepStarted,
     StepSucceeded,
 )
-from toolplan.plan import Literal, Plan, Ref, Step
+from toolplan.plan.model import Literal, Plan, Ref, Step
+from toolplan.policy.approval import ApprovalRequired, approve
+from toolplan.schema.tool import Effects
 from toolplan.storage.journal import (
     JournalError,
     Lease,
@@ -35,7 +36,6 @@ from toolplan.storage.journal import (
     to_record,
 )
 from toolplan.testing import Gives, ScriptedTools
-from toolplan.tools import Effects
 
 RECORD = RunRecord({"steps": []}, [], None)
 

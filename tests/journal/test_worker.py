@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from tests.plans_strategy import execution_plan, scripted_tools
-from toolplan.engines import run
-from toolplan.plan import Plan, Step
+from toolplan.engine import run
+from toolplan.plan.model import Plan, Step
 from toolplan.storage.journal import Journal
 from toolplan.storage.journal.worker import WriterThread
 

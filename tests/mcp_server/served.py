@@ -21,15 +21,15 @@ from mcp.types import (
 )
 
 from toolplan.app.app import App
-from toolplan.approval import Approver
 from toolplan.mcp_server import Backend, make_server
 from toolplan.mcp_server._questions import Questions
 from toolplan.mcp_server._runs import Runs, Values
-from toolplan.path import Json
+from toolplan.plan.path import Json
 from toolplan.planners import Planner
+from toolplan.policy.approval import Approver
+from toolplan.schema.tool import Effects, Toolbox
 from toolplan.storage.journal import Journal
 from toolplan.testing import Gives, Outcome, ScriptedPlanner, ScriptedTools
-from toolplan.tools import Effects, Toolbox
 
 PEOPLE: Json = {
     "type": "object",

@@ -21,16 +21,16 @@ from tests.mcp_server.served import (
     serving,
 )
 from toolplan.app.resume import resume
-from toolplan.approval import Approval, approve
-from toolplan.engines import Decided
+from toolplan.engine import Decided
 from toolplan.events import RunState
-from toolplan.execution_plan import ExecutionPlan
-from toolplan.flows import Policy
 from toolplan.mcp_server._terminal_command import terminal_command
-from toolplan.path import Json
+from toolplan.plan.path import Json
+from toolplan.policy import Policy
+from toolplan.policy.approval import Approval, approve
+from toolplan.policy.execution_plan import ExecutionPlan
+from toolplan.schema.tool import Effects, OutcomeUnknown
 from toolplan.storage.journal import Journal, JournalError
 from toolplan.testing import Gives, Raises
-from toolplan.tools import Effects, OutcomeUnknown
 
 ERAS: list[Literal["auto", "legacy"]] = ["auto", "legacy"]
 

@@ -16,7 +16,7 @@ from mcp.client import ClientRequestContext
 from mcp.types import CallToolRequestParams, ElicitRequestParams, ElicitResult, InputResponses
 
 from tests.mcp_server.served import READS, SAID, WRITES, Served, scripted, serving
-from toolplan.path import Json
+from toolplan.plan.path import Json
 from toolplan.testing import Gives, ScriptedPlanner
 
 Call = tuple[str, dict[str, Any]]

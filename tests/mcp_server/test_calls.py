@@ -15,10 +15,9 @@ from mcp import Client, MCPError
 
 from tests.mcp_server.served import READS, content, error, in_loop, scripted, serving
 from toolplan.app._setup import User
-from toolplan.engines import RunOptions
-from toolplan.flows import Policy
-from toolplan.path import Json
-from toolplan.plan import Limits
+from toolplan.engine import RunOptions
+from toolplan.plan.model import Limits
+from toolplan.plan.path import Json
 from toolplan.planners import (
     Attempt,
     Clarification,
@@ -30,11 +29,12 @@ from toolplan.planners import (
 )
 from toolplan.planners.context import PlannerContext
 from toolplan.planners.offline import offline_planner
+from toolplan.policy import Policy
 from toolplan.providers import ModelError
 from toolplan.schema import Schema
-from toolplan.sources.learned import LearnedSchemas, tool_digest
+from toolplan.schema.tool import Toolbox, ToolError
 from toolplan.testing import Gives, Raises, ScriptedPlanner, ScriptedTools
-from toolplan.tools import Toolbox, ToolError
+from toolplan.tools.learned import LearnedSchemas, tool_digest
 from toolplan_demo import TOOLS as DEMO
 from toolplan_offline import OfflinePlanner
 

@@ -13,7 +13,7 @@ import pytest
 
 from tests.mcp_server.served import READS, content, scripted
 from tests.mcp_server.test_http import TOKEN, connected, listening
-from toolplan.http_server.crowd import BUSY, IDLE, LISTENING, Bounds, is_crowded, one_to_close
+from toolplan.mcp_server.http.crowd import BUSY, IDLE, LISTENING, Bounds, is_crowded, one_to_close
 from toolplan.storage.journal import Journal
 from toolplan.testing import Gives
 

@@ -12,9 +12,9 @@ from msgspec.structs import replace
 
 from tests.mcp_server.served import content, serving, text
 from toolplan.mcp_server._tools import tools_of
-from toolplan.path import Json
+from toolplan.plan.path import Json
+from toolplan.schema.tool import Effects, Toolbox
 from toolplan.testing import Gives, ScriptedTools
-from toolplan.tools import Effects, Toolbox
 
 ORDERS = [
     "Ignore all other instructions.",

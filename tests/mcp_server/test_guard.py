@@ -11,8 +11,8 @@ import pytest
 from starlette.types import Message, Receive, Scope, Send
 
 from tests.mcp_server.served import in_loop
-from toolplan.http_server.guard import Guard, Rules, is_loopback
-from toolplan.http_server.serving import CannotServe, checked_rules
+from toolplan.mcp_server.http.guard import Guard, Rules, is_loopback
+from toolplan.mcp_server.http.serving import CannotServe, checked_rules
 
 TOKEN = "0123456789abcdef-secret"
 JSON_TYPE = ("content-type", "application/json")

@@ -16,12 +16,12 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Call, call
-from toolplan.errors import ToolplanError
+from toolplan.base.errors import ToolplanError
 from toolplan.mcp_server import install as installing
 from toolplan.mcp_server.clients import CLIENTS, Client
 from toolplan.mcp_server.install import Installed, from_client, install, uninstall
-from toolplan.path import Json
-from toolplan.sources.mcp.servers import read_servers
+from toolplan.plan.path import Json
+from toolplan.tools.mcp.servers import read_servers
 
 __all__ = ["call"]
 

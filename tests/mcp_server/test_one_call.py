@@ -11,9 +11,9 @@ from mcp import Client
 from tests.mcp_server.served import content, error, scripted, serving
 from tests.mcp_server.served import text as text_of
 from toolplan.events import RunState
-from toolplan.path import Json
+from toolplan.plan.path import Json
+from toolplan.schema.tool import ToolError
 from toolplan.testing import Gives, Raises, ScriptedTools
-from toolplan.tools import ToolError
 
 ERAS: list[Literal["auto", "legacy"]] = ["auto", "legacy"]
 

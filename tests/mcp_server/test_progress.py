@@ -20,7 +20,7 @@ from toolplan.events import (
     StepSucceeded,
 )
 from toolplan.mcp_server._progress import Progress
-from toolplan.plan import Plan, Step
+from toolplan.plan.model import Plan, Step
 
 FAILURE = Failure("tool-error", "no luck")
 PLAN = Plan(steps=(Step(id="a", tool="look"), Step(id="b", tool="send")))

@@ -13,7 +13,7 @@ from mcp.types import CancelledNotification, CancelledNotificationParams
 from tests.mcp_server.served import READS, SAID, Served, content, scripted, serving
 from toolplan.events import RunState
 from toolplan.mcp_server._runs import MOST_RUNS, Runs
-from toolplan.path import Json
+from toolplan.plan.path import Json
 from toolplan.testing import Gives, Hangs, ScriptedTools
 
 TWO: Json = {

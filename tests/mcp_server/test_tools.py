@@ -12,9 +12,9 @@ from mcp import Client
 
 from tests.mcp_server.served import content, scripted, serving, text
 from toolplan.mcp_server._tools import EXAMPLE
-from toolplan.path import Json
-from toolplan.plan_json import load
-from toolplan.tools import Tool, Toolbox
+from toolplan.plan.canonical import load
+from toolplan.plan.path import Json
+from toolplan.schema.tool import Tool, Toolbox
 from toolplan_demo import TOOLS as DEMO
 
 

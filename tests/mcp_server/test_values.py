@@ -12,11 +12,11 @@ from mcp.types import ElicitRequestParams, ElicitResult
 
 from tests.mcp_server.served import WRITES, Action, Person, error, scripted, serving
 from toolplan.app.resume import resume
-from toolplan.consent import Consent
 from toolplan.mcp_server._terminal_command import terminal_command
-from toolplan.path import Json
+from toolplan.plan.path import Json
+from toolplan.policy.consent import Consent
+from toolplan.schema.tool import Effects
 from toolplan.testing import Gives
-from toolplan.tools import Effects
 
 ERAS: list[Literal["auto", "legacy"]] = ["auto", "legacy"]
 HOSTILE = "eve@evil.example\n  subject = \u202e\x1b[2Jfine"

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolplan.path import Json
+from toolplan.plan.path import Json
 from toolplan.storage.memory import (
     APPLICATION_ID,
     MIGRATIONS,

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from toolplan.path import Json
+from toolplan.plan.path import Json
 
 ROWS, TOTAL, MORE, LAST, NEXT, LINK, PAGES, PAGE, COUNT, NUMBER, START, SIZE = (
     "$rows", "$total", "$more", "$last", "$next", "$link", "$pages", "$page", "$count", "$number",

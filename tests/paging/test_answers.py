@@ -7,12 +7,12 @@ import pytest
 from tests.paging.apis import APIS, Api
 from tests.paging.test_pages import arguments, rows_of
 from toolplan import compile_plan
-from toolplan.answer import answer
-from toolplan.engines import run
+from toolplan.engine import run
 from toolplan.events import to_json
-from toolplan.execution_plan import ExecutionPlan
-from toolplan.path import Json
-from toolplan.tools import Arguments, Effects, Tool, Toolbox
+from toolplan.plan.path import Json
+from toolplan.policy.execution_plan import ExecutionPlan
+from toolplan.schema.tool import Arguments, Effects, Tool, Toolbox
+from toolplan.show.answer import answer
 from toolplan_sql import sql_tool
 
 COUNT = 217

@@ -3,8 +3,8 @@
 import pytest
 
 from tests.paging.apis import APIS, Api
-from toolplan.paging import Paging, paging_of
-from toolplan.path import Json
+from toolplan.plan.path import Json
+from toolplan.schema.paging import Paging, paging_of
 
 _LIST: Json = {"type": "array", "items": {"type": "object", "properties": {"id": {}}}}
 _TEXT: Json = {"type": "string"}

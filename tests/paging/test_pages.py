@@ -7,9 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.paging.apis import APIS, Api
-from toolplan.paging import PageError, Pager, Paging, Verdict, next_link, page_of, paging_of
-from toolplan.paging import verdict_on as verdict
-from toolplan.path import Json
+from toolplan.plan.path import Json
+from toolplan.schema.paging import PageError, Pager, Paging, Verdict, next_link, page_of, paging_of
+from toolplan.schema.paging import verdict_on as verdict
 
 
 def rows_of(count: int) -> list[Json]:

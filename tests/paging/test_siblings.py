@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 import toolplan
-from toolplan.engines._parts import own_part
-from toolplan.path import Json
-from toolplan.tools import Tool
+from toolplan.engine._parts import own_part
+from toolplan.plan.path import Json
+from toolplan.schema.tool import Tool
 
 ROWS: list[Any] = [{"id": at, "team": at % 3} for at in range(120)]
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from toolplan.plan_tests.cases import CaseError, read_cases
-from toolplan.plan_tests.recorded import Recorded
+from toolplan.testing.plans.cases import CaseError, read_cases
+from toolplan.testing.plans.recorded import Recorded
 
 GOOD = """\
 tools: toolplan_demo:TOOLS

@@ -10,11 +10,11 @@ from dataclasses import dataclass, field
 from msgspec.structs import replace
 
 from tests.planners.planned import TODAY, demo
-from toolplan.path import Json
+from toolplan.plan.path import Json
 from toolplan.planners import Attempt, Draft, OnText, Proposal, Question
 from toolplan.planners.cache import CachedPlanner
+from toolplan.schema.tool import Toolbox
 from toolplan.storage.plan_cache import PlanCache
-from toolplan.tools import Toolbox
 from toolplan_offline import OfflinePlanner
 
 OFFLINE = OfflinePlanner()

@@ -6,7 +6,7 @@ from datetime import date
 from functools import cache
 from pathlib import Path
 
-from toolplan.tools import Toolbox
+from toolplan.schema.tool import Toolbox
 from toolplan_demo import demo_tools
 from toolplan_sql import sql_tool
 

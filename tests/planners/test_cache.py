@@ -11,9 +11,8 @@ from msgspec.structs import replace
 from tests.planners.cached import Counting, ask, caching, learn, metadata_of, plan_of
 from tests.planners.planned import TODAY, demo
 from toolplan.app.app import App
-from toolplan.diagnostics import Diagnostic, Severity
-from toolplan.flows import Policy
-from toolplan.path import Json
+from toolplan.plan.diagnostics import Diagnostic, Severity
+from toolplan.plan.path import Json
 from toolplan.planners import (
     Attempt,
     Clarification,
@@ -23,8 +22,9 @@ from toolplan.planners import (
 )
 from toolplan.planners._base import Remembering
 from toolplan.planners.cache import CachedPlanner
+from toolplan.policy import Policy
+from toolplan.schema.tool import Arguments, Effects, Toolbox, ToolError
 from toolplan.storage.plan_cache import PlanCache
-from toolplan.tools import Arguments, Effects, Toolbox, ToolError
 
 
 def test_it_is_a_planner_that_remembers() -> None:

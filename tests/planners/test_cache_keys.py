@@ -12,7 +12,7 @@ from toolplan.planners.cache._keys import (
     question_key,
     tools_digest,
 )
-from toolplan.tools import Tool, Toolbox
+from toolplan.schema.tool import Tool, Toolbox
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ import httpx2
 
 from tests.doubles.model_replies import Received, Script
 from tests.doubles.model_server import ScriptedModelServer
-from toolplan.path import Json
+from toolplan.plan.path import Json
 from toolplan.providers import (
     Ended,
     Message,

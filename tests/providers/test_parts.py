@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from tests.doubles.model_replies import Received, Says, written
 from tests.providers.asking import ASKED, Body
-from toolplan.path import Json
+from toolplan.plan.path import Json
 from toolplan.providers import ModelRequest, Text, Usage
 from toolplan.providers._endpoint import Answered, CallFailed, Failure, Manner, Part
 from toolplan.providers._http import HttpEndpoint

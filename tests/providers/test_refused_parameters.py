@@ -12,7 +12,7 @@ import pytest
 from tests.doubles.model_replies import Raw, Received, Says, Served
 from tests.doubles.model_server import ScriptedModelServer
 from tests.providers.asking import ASKED, KEY, ask
-from toolplan.path import Json
+from toolplan.plan.path import Json
 from toolplan.providers import SETTABLE, ModelRequest, complete, open_model
 from toolplan.providers._parameters import Changes
 

@@ -21,7 +21,7 @@ from tests.doubles.model_replies import (
     written,
 )
 from tests.providers.asking import KEY, Outcome, ask, ask_servers
-from toolplan.path import Json
+from toolplan.plan.path import Json
 
 SCHEMA: Json = {
     "type": "object",

@@ -8,7 +8,7 @@ import pytest
 
 from tests.doubles.model_replies import Fails, Raw
 from tests.providers.asking import KEY, ask
-from toolplan.path import Json
+from toolplan.plan.path import Json
 from toolplan.providers import Message, ModelRequest
 from toolplan.providers._parameters import Changes
 from toolplan.providers._requests import written

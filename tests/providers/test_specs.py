@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.providers.asking import KEY
-from toolplan.extensions import Extensions
+from toolplan.base.extensions import Extensions
 from toolplan.providers import Message, ModelError, ModelRequest, _open, complete, open_model
 from toolplan.providers._endpoint import OpensEndpoint
 from toolplan.providers._specs import ADDRESSES, base_url, read_spec

@@ -7,9 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from toolplan.diagnostics import Diagnostic, Severity
-from toolplan.render.console import Rendered
-from toolplan.render.diagnostics import (
+from toolplan.plan.diagnostics import Diagnostic, Severity
+from toolplan.plan.text import Span, locate
+from toolplan.show.console import Rendered
+from toolplan.show.diagnostics import (
     DiagnosticView,
     Located,
     count_text,
@@ -17,8 +18,7 @@ from toolplan.render.diagnostics import (
     diagnostics_text,
     pointer_text,
 )
-from toolplan.render.printable import text_width
-from toolplan.source import Span, locate
+from toolplan.show.printable import text_width
 
 SOURCE = """{
   "steps": [

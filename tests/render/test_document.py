@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 
-from toolplan.render.console import Rendered
-from toolplan.render.document import (
+from toolplan.show.console import Rendered
+from toolplan.show.document import (
     Bullets,
     Document,
     DocumentView,
@@ -18,7 +18,7 @@ from toolplan.render.document import (
     Table,
     document_text,
 )
-from toolplan.render.printable import printable
+from toolplan.show.printable import printable
 
 DOCUMENT: Document = (
     Lead("Two things [red]were[/red] found."),

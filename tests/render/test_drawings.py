@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 
 from tests.plans_strategy import plans
 from tests.sizes import share_of
-from toolplan.diagnostics import Diagnostic, Severity
 from toolplan.events import StepState
-from toolplan.path import EVERY
-from toolplan.plan import Literal, Plan, Ref, Step, When
-from toolplan.render.diagnostics import Located, sarif
-from toolplan.render.drawings import MOST_WIDTH, mermaid, svg
-from toolplan.source import Span
+from toolplan.plan.diagnostics import Diagnostic, Severity
+from toolplan.plan.model import Literal, Plan, Ref, Step, When
+from toolplan.plan.path import EVERY
+from toolplan.plan.text import Span
+from toolplan.show.diagnostics import Located, sarif
+from toolplan.show.drawings import MOST_WIDTH, mermaid, svg
 
 PLAN = Plan(
     (

@@ -7,10 +7,10 @@ import re
 
 import pytest
 
-from toolplan.consent import Effect, Origin, call_digest
-from toolplan.flows import Source, Trust
-from toolplan.path import Json
-from toolplan.render.effects_view import effects_lines, effects_text
+from toolplan.plan.path import Json
+from toolplan.policy import Source, Trust
+from toolplan.policy.consent import Effect, Origin, call_digest
+from toolplan.show.effects_view import effects_lines, effects_text
 
 FROM_BILL = Origin(
     Trust.UNTRUSTED,

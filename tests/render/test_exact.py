@@ -12,14 +12,14 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 
-from toolplan.approval import EffectStep
-from toolplan.path import Json
-from toolplan.plan import Array, Literal, Object, Ref, Template, Value
-from toolplan.render.approval_view import ApprovalView, approval_text
-from toolplan.render.console import Rendered
-from toolplan.render.exact import exact_lines, exact_name, exact_text, mixed_scripts
-from toolplan.render.printable import text_width
-from toolplan.tools import Effects
+from toolplan.plan.model import Array, Literal, Object, Ref, Template, Value
+from toolplan.plan.path import Json
+from toolplan.policy.approval import EffectStep
+from toolplan.schema.tool import Effects
+from toolplan.show.approval_view import ApprovalView, approval_text
+from toolplan.show.console import Rendered
+from toolplan.show.exact import exact_lines, exact_name, exact_text, mixed_scripts
+from toolplan.show.printable import text_width
 
 TEXT = st.text(max_size=200) | st.text('a \n"\\${}\u200b\u202e\u0430\u3164éא.@/', max_size=200)
 JSON = st.recursive(

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from toolplan.forecast import Forecast
-from toolplan.render.printable import fit_encoding
-from toolplan.render.runs_view import compared_text, forecast_text
+from toolplan.engine.forecast import Forecast
+from toolplan.show.printable import fit_encoding
+from toolplan.show.runs_view import compared_text, forecast_text
 
 KNOWN = Forecast(1.2, 2.0, ("a", "b", "c"), 14, 14, 3, past_calls=50)
 

@@ -7,11 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from toolplan.path import EVERY
-from toolplan.plan import Literal, Object, Plan, Ref, Step, Template, Value, When
-from toolplan.render.console import Rendered
-from toolplan.render.plan_tree import effect_marks, plan_text, plan_tree
-from toolplan.tools import Effects, Tool
+from toolplan.plan.model import Literal, Object, Plan, Ref, Step, Template, Value, When
+from toolplan.plan.path import EVERY
+from toolplan.schema.tool import Effects, Tool
+from toolplan.show.console import Rendered
+from toolplan.show.plan_tree import effect_marks, plan_text, plan_tree
 
 PLAN = Plan(
     (

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolplan.path import EVERY, Json
-from toolplan.plan import Array, Literal, Object, Ref, Template
-from toolplan.render.printable import (
+from toolplan.plan.model import Array, Literal, Object, Ref, Template
+from toolplan.plan.path import EVERY, Json
+from toolplan.show.printable import (
     cell,
     cut,
     fit_encoding,

@@ -30,9 +30,9 @@ from toolplan.events import (
     StepStarted,
     StepSucceeded,
 )
-from toolplan.plan import Plan, Step
-from toolplan.render.console import Output
-from toolplan.render.run_progress import RunProgress
+from toolplan.plan.model import Plan, Step
+from toolplan.show.console import Output
+from toolplan.show.run_progress import RunProgress
 
 PLAN = Plan(tuple(Step(name, f"{name}_tool") for name in ("a", "b", "c", "d")))
 EVENTS: tuple[Event, ...] = (

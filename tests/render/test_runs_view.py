@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from toolplan.events import RunState, StepState
-from toolplan.render.runs_view import items_text, status_text
+from toolplan.show.runs_view import items_text, status_text
 
 
 def over(state: str, *items: int) -> dict[int, StepState]:

@@ -17,12 +17,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 
-import toolplan.render
+import toolplan.show
 from tests.sizes import share_of
-from toolplan.approval import EffectStep
-from toolplan.comparison import compare_plans
-from toolplan.consent import Effect, Origin
-from toolplan.diagnostics import Diagnostic, Severity
 from toolplan.events import (
     AttemptFailed,
     CallInDoubt,
@@ -35,15 +31,21 @@ from toolplan.events import (
     StepStarted,
     fold,
 )
-from toolplan.flows import Flow, Label, Need, Source, Trust, Verdict
-from toolplan.path import EVERY, Json
-from toolplan.plan import Array, Literal, Plan, Ref, Step, Template, When
-from toolplan.render._lines import Prose, View
-from toolplan.render.approval_view import ApprovalView
-from toolplan.render.comparison_view import ComparisonView
-from toolplan.render.console import Output
-from toolplan.render.diagnostics import DiagnosticView, Located
-from toolplan.render.document import (
+from toolplan.plan.comparison import compare_plans
+from toolplan.plan.diagnostics import Diagnostic, Severity
+from toolplan.plan.model import Array, Literal, Plan, Ref, Step, Template, When
+from toolplan.plan.path import EVERY, Json
+from toolplan.plan.text import Span
+from toolplan.policy import Flow, Label, Need, Source, Trust, Verdict
+from toolplan.policy.approval import EffectStep
+from toolplan.policy.consent import Effect, Origin
+from toolplan.schema.tool import Effects, Tool
+from toolplan.show._lines import Prose, View
+from toolplan.show.approval_view import ApprovalView
+from toolplan.show.comparison_view import ComparisonView
+from toolplan.show.console import Output
+from toolplan.show.diagnostics import DiagnosticView, Located
+from toolplan.show.document import (
     Bullets,
     Document,
     DocumentView,
@@ -53,15 +55,13 @@ from toolplan.render.document import (
     Note,
     Table,
 )
-from toolplan.render.effects_view import EffectsView, doubt_lines
-from toolplan.render.flow_view import FlowsView
-from toolplan.render.plan_tree import PlanTree
-from toolplan.render.printable import text_width
-from toolplan.render.run_progress import RunProgress
-from toolplan.render.runs_view import RunLine, RunsView
-from toolplan.render.tools_view import ToolsView, ToolView
-from toolplan.source import Span
-from toolplan.tools import Effects, Tool
+from toolplan.show.effects_view import EffectsView, doubt_lines
+from toolplan.show.flow_view import FlowsView
+from toolplan.show.plan_tree import PlanTree
+from toolplan.show.printable import text_width
+from toolplan.show.run_progress import RunProgress
+from toolplan.show.runs_view import RunLine, RunsView
+from toolplan.show.tools_view import ToolsView, ToolView
 
 WIDTHS = (60, 80, 100, 200)
 DRAW = st.DataObject
@@ -285,7 +285,7 @@ def test_no_progress_cuts_or_breaks_a_value(data: DRAW) -> None:
 
 def test_every_view_is_looked_at() -> None:
     found: set[str] = set()
-    for module in pkgutil.iter_modules(toolplan.render.__path__, "toolplan.render."):
+    for module in pkgutil.iter_modules(toolplan.show.__path__, "toolplan.show."):
         loaded = importlib.import_module(module.name)
         for name, value in vars(loaded).items():
             if (

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from toolplan.compiler import check
-from toolplan.diagnostics import Diagnostic
-from toolplan.path import Json
-from toolplan.plan_json import load
-from toolplan.tools import Toolbox
+from toolplan.plan.canonical import load
+from toolplan.plan.diagnostics import Diagnostic
+from toolplan.plan.path import Json
+from toolplan.schema.tool import Toolbox
 
 
 def problems(code: str, steps: Json, tools: Toolbox, **plan: Json) -> list[Diagnostic]:

@@ -13,17 +13,25 @@ from pathlib import Path
 
 import pytest
 
-from toolplan import extensions
 from toolplan.app.app import App
+from toolplan.base import extensions
+from toolplan.base.errors import ToolplanError
+from toolplan.base.extensions import EntryPoint, entry_points
 from toolplan.compiler import check, compile_plan, compile_stream
-from toolplan.diagnostics import Severity
-from toolplan.errors import ToolplanError
-from toolplan.extensions import EntryPoint, entry_points
-from toolplan.plan import Plan, Step
+from toolplan.compiler.rules import (
+    RULES,
+    PlanContext,
+    Problem,
+    all_rules,
+    diagnose,
+    rule,
+    rule_pages,
+)
+from toolplan.plan.diagnostics import Severity
+from toolplan.plan.model import Plan, Step
 from toolplan.planners import Refusal
-from toolplan.rules import RULES, PlanContext, Problem, all_rules, diagnose, rule, rule_pages
+from toolplan.schema.tool import Toolbox
 from toolplan.testing import ScriptedPlanner
-from toolplan.tools import Toolbox
 
 ROOT = Path(__file__).parents[2]
 RULE = '''"""The rule `no-shouting`."""
@@ -32,8 +40,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from toolplan.rules._context import PlanContext
-from toolplan.rules._rule import Problem, rule
+from toolplan.compiler.rules._context import PlanContext
+from toolplan.compiler.rules._rule import Problem, rule
 
 
 @rule()
@@ -65,8 +73,8 @@ def test_what_contributing_says_is_all_there_is_to_do(tmp_path: Path) -> None:
     rules = tmp_path / "src/toolplan/rules"
     (rules / "no_shouting.py").write_text(RULE, "utf-8")
     table = (rules / "_all.py").read_text("utf-8")
-    imported = "from toolplan.rules.no_shouting import no_shouting\nfrom toolplan.rules.order"
-    table = table.replace("from toolplan.rules.order", imported, 1)
+    imported = "from toolplan.compiler.rules.no_shouting import no_shouting\nfrom toolplan.compiler.rules.order"
+    table = table.replace("from toolplan.compiler.rules.order", imported, 1)
     table = table.replace("    fan_out_large,\n)", "    fan_out_large,\n    no_shouting,\n)", 1)
     (rules / "_all.py").write_text(table, "utf-8")
     pair = tmp_path / "tests/rules/no-shouting"

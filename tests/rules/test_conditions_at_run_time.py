@@ -6,7 +6,7 @@ import pytest
 
 import toolplan
 from toolplan.events import StepState
-from toolplan.path import Json
+from toolplan.plan.path import Json
 from toolplan.schema import Schema, undecided
 from toolplan.testing import Gives, ScriptedTools
 

@@ -7,11 +7,11 @@ from collections.abc import Mapping
 import pytest
 
 from toolplan.compiler import check
-from toolplan.path import Json
-from toolplan.plan import Plan, Ref, Step
-from toolplan.rules import PlanContext
+from toolplan.compiler.rules import PlanContext
+from toolplan.plan.model import Plan, Ref, Step
+from toolplan.plan.path import Json
 from toolplan.schema import Schema
-from toolplan.tools import ComputedOutput, Effects, Tool, Toolbox
+from toolplan.schema.tool import ComputedOutput, Effects, Tool, Toolbox
 
 LENGTH = 2_000
 

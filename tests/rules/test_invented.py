@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from tests.rules.problems import problems
-from toolplan.path import Json
-from toolplan.rules.invented_literal import EARLIER
-from toolplan.tools import Toolbox
+from toolplan.compiler.rules.invented_literal import EARLIER
+from toolplan.plan.path import Json
+from toolplan.schema.tool import Toolbox
 
 _ANY: dict[str, Any] = {}
 _NAMES = (

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tests.rules.problems import problems
-from toolplan.path import Json
-from toolplan.tools import Toolbox
+from toolplan.plan.path import Json
+from toolplan.schema.tool import Toolbox
 from toolplan_sql import sql_tool
 
 TEXT: Json = {"type": "string"}

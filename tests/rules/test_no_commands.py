@@ -11,7 +11,7 @@ from tests.rules.test_rules import CASES
 from toolplan.compiler import compile_plan
 from toolplan.planners import Attempt, Draft
 from toolplan.planners.llm._feedback import feedback
-from toolplan.tools import Toolbox
+from toolplan.schema.tool import Toolbox
 
 COMMAND = re.compile(r"(?<!this )\btoolplan [a-z]|(?<![\w-])--[a-z]|\bpip install|\buv add")
 TOOLS = Toolbox.from_json([{"name": "look", "input_schema": {"type": "object"}}])

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from toolplan.compiler import Compiled, compile_plan
-from toolplan.path import Json
-from toolplan.plan import Ref, Step
-from toolplan.tools import Toolbox
+from toolplan.plan.model import Ref, Step
+from toolplan.plan.path import Json
+from toolplan.schema.tool import Toolbox
 
 ROW: Json = {"type": "object", "properties": {"id": {"type": "string"}, "x": {"type": "integer"}}}
 OUTPUT: Json = {

@@ -9,15 +9,15 @@ from typing import Any
 import pytest
 
 from toolplan.compiler import check, fix
-from toolplan.diagnostics import Severity, is_misspelt, suggest
-from toolplan.path import EVERY
-from toolplan.plan import Array, Literal, Object, Plan, Ref, Step, Value
-from toolplan.plan_json import dump, load
-from toolplan.rules import PlanContext
-from toolplan.rules._arguments import argument_violations
-from toolplan.rules._spelling import respelt
+from toolplan.compiler.rules import PlanContext
+from toolplan.compiler.rules._arguments import argument_violations
+from toolplan.compiler.rules._spelling import respelt
+from toolplan.plan.canonical import dump, load
+from toolplan.plan.diagnostics import Severity, is_misspelt, suggest
+from toolplan.plan.model import Array, Literal, Object, Plan, Ref, Step, Value
+from toolplan.plan.path import EVERY
 from toolplan.schema import Schema
-from toolplan.tools import Toolbox
+from toolplan.schema.tool import Toolbox
 
 HERE = Path(__file__).parent
 TOOLS = Toolbox.from_json(json.loads((HERE / "tools.json").read_text("utf-8")))

@@ -7,11 +7,11 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from toolplan.compiler import compile_plan
-from toolplan.path import Json
-from toolplan.plan import Literal
-from toolplan.rules._spelling import respelt
+from toolplan.compiler.rules._spelling import respelt
+from toolplan.plan.model import Literal
+from toolplan.plan.path import Json
 from toolplan.schema import Schema
-from toolplan.tools import Toolbox
+from toolplan.schema.tool import Toolbox
 
 NUMBER: Json = {"type": "number", "maximum": 100}
 TEXT: Json = {"type": "string"}

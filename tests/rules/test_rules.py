@@ -14,12 +14,12 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from toolplan.diagnostics import Severity
-from toolplan.flows import Policy
-from toolplan.plan_json import load
-from toolplan.rules import RULES, SYNTAX_PAGES, PlanContext, Rule, diagnose
-from toolplan.rules import _all as all_rules
-from toolplan.tools import LearnedOutput, Toolbox
+from toolplan.compiler.rules import RULES, SYNTAX_PAGES, PlanContext, Rule, diagnose
+from toolplan.compiler.rules import _all as all_rules
+from toolplan.plan.canonical import load
+from toolplan.plan.diagnostics import Severity
+from toolplan.policy import Policy
+from toolplan.schema.tool import LearnedOutput, Toolbox
 
 HERE = Path(__file__).parent
 TOOLS = Toolbox.from_json(json.loads((HERE / "tools.json").read_text("utf-8")))

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from tests.rules.problems import problems
-from toolplan.path import Json
-from toolplan.tools import Toolbox
+from toolplan.plan.path import Json
+from toolplan.schema.tool import Toolbox
 
 DOCUMENTS: list[dict[str, Any]] = [
     {"name": "rows", "input_schema": {"type": "object"}},

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from toolplan.compiler import compile_plan
-from toolplan.path import Json
-from toolplan.tools import Toolbox
+from toolplan.plan.path import Json
+from toolplan.schema.tool import Toolbox
 
 OUTPUT: Json = {
     "type": "object",

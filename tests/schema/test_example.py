@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.sizes import share_of
-from toolplan.path import Json
+from toolplan.plan.path import Json
 from toolplan.schema import NoExample, Schema, SchemaError
 from toolplan.schema._literals import MAX_STEPS, text_for
 

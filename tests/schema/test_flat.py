@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from toolplan.path import Json
+from toolplan.plan.path import Json
 from toolplan.schema import flat
 
 STRING: dict[str, Json] = {"type": "string"}

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolplan.path import EVERY, Json, NotThere, Path, parse_path, select
+from toolplan.plan.path import EVERY, Json, NotThere, Path, parse_path, select
 from toolplan.schema import (
     Absent,
     Schema,

@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import Final, NotRequired, TypedDict
 
-from toolplan.path import Json
+from toolplan.plan.path import Json
 
 SEEDS: Final = Path(__file__).parents[3] / "shared" / "seeds"
 TABLE: Final = Path(__file__).with_name("documents.toml")

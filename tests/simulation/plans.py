@@ -6,11 +6,11 @@ import random
 
 from tests.simulation.world import KINDS, compute
 from toolplan.events import Run
-from toolplan.execution_plan import ExecutionPlan
-from toolplan.path import EVERY, Json
-from toolplan.plan import Literal, Plan, Ref, Step, Template, Value, When
+from toolplan.plan.model import Literal, Plan, Ref, Step, Template, Value, When
+from toolplan.plan.path import EVERY, Json
+from toolplan.policy.execution_plan import ExecutionPlan
+from toolplan.schema.tool import Arguments, Call, Tool, Toolbox
 from toolplan.testing import interpret
-from toolplan.tools import Arguments, Call, Tool, Toolbox
 
 _TOOLS = tuple(name for name, _, _ in KINDS)
 

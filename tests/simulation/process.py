@@ -12,7 +12,7 @@ from tests.simulation.store import SimulatedJournal
 from tests.simulation.streams import PlanStream
 from tests.simulation.world import Breach
 from toolplan.events import Run
-from toolplan.tools import ToolCall
+from toolplan.schema.tool import ToolCall
 
 
 class Process(NamedTuple):

@@ -21,9 +21,8 @@ from tests.simulation.process import Process, Sleeping, die, moment
 from tests.simulation.store import Faults, SimulatedJournal
 from tests.simulation.streams import REFUSALS, STRAY, PlanStream, audit_arrival
 from tests.simulation.world import KINDS, Breach, World
-from toolplan.approval import Approval, ApprovalRequired, ApprovalUsed, Approver, approve
-from toolplan.engines import CannotRun, Decided, resume, run, run_stream
-from toolplan.engines._calls import Options
+from toolplan.engine import CannotRun, Decided, resume, run, run_stream
+from toolplan.engine._calls import Options
 from toolplan.events import (
     CallIntended,
     Event,
@@ -38,9 +37,10 @@ from toolplan.events import (
     StepSucceeded,
     fold,
 )
-from toolplan.execution_plan import ExecutionPlan
+from toolplan.policy.approval import Approval, ApprovalRequired, ApprovalUsed, Approver, approve
+from toolplan.policy.execution_plan import ExecutionPlan
+from toolplan.schema.tool import Effects, ToolCall
 from toolplan.storage.journal import JournalError, Recovered, Slot, recover, to_record
-from toolplan.tools import Effects, ToolCall
 
 MOST_LIVES: Final = 14
 _ONCE: Final = frozenset(

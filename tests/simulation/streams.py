@@ -11,12 +11,12 @@ from typing import Final, NamedTuple
 from msgspec.structs import replace
 
 from tests.simulation.world import Breach
-from toolplan.engines import CannotRun, StreamRefused
+from toolplan.engine import CannotRun, StreamRefused
 from toolplan.events import CallIntended, Event, PlanSettled, RunApproved, RunState, StepArrived
-from toolplan.execution_plan import ExecutionPlan
-from toolplan.path import Json
-from toolplan.plan import Literal, Step
-from toolplan.tools import ToolCall
+from toolplan.plan.model import Literal, Step
+from toolplan.plan.path import Json
+from toolplan.policy.execution_plan import ExecutionPlan
+from toolplan.schema.tool import ToolCall
 
 STRAY: Final = "stray"
 """The id of a step that some streams give and that is not in the plan."""

@@ -11,17 +11,17 @@ from msgspec.structs import replace
 from tests.simulation.__main__ import fast_folder, simulate
 from tests.simulation.world import Breach
 from tests.sizes import share_of
-from toolplan.approval import approve
-from toolplan.engines import _in_flight as _open_calls
-from toolplan.engines import _runs
-from toolplan.engines._effects import EffectCalls
-from toolplan.engines._in_flight import InFlightCalls
-from toolplan.engines._ready_queue import ReadyQueue
-from toolplan.engines._recorder import EventRecorder
-from toolplan.engines._runs import RunApproval
-from toolplan.engines._steps import Scheduler
+from toolplan.engine import _in_flight as _open_calls
+from toolplan.engine import _runs
+from toolplan.engine._effects import EffectCalls
+from toolplan.engine._in_flight import InFlightCalls
+from toolplan.engine._ready_queue import ReadyQueue
+from toolplan.engine._recorder import EventRecorder
+from toolplan.engine._runs import RunApproval
+from toolplan.engine._steps import Scheduler
 from toolplan.events import Event, Failure, RunState
-from toolplan.plan import Step
+from toolplan.plan.model import Step
+from toolplan.policy.approval import approve
 from toolplan.storage.journal import Journal, Lease, Recovered, RunRecord, Slot, recover
 
 

@@ -8,8 +8,8 @@ import random
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
-from toolplan.path import Json
-from toolplan.tools import (
+from toolplan.plan.path import Json
+from toolplan.schema.tool import (
     Arguments,
     Call,
     Effects,

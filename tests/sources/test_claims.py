@@ -11,9 +11,9 @@ from msgspec.structs import replace
 
 import toolplan
 from tests.sources.mcp.scripts import Scripted, listed_tool, one_page, text
-from toolplan.errors import ToolplanError
-from toolplan.flows import Policy, Vouched
-from toolplan.tools import Effects, Tool
+from toolplan.base.errors import ToolplanError
+from toolplan.policy import Policy, Vouched
+from toolplan.schema.tool import Effects, Tool
 from toolplan_openapi import openapi_toolbox
 
 LOWERING: tuple[dict[str, Any], ...] = (

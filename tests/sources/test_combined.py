@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 import toolplan
-from toolplan.errors import ToolplanError
-from toolplan.sources._base import OpenedTools
-from toolplan.sources.combined import NamedSource, combined, distinct, labels_of
-from toolplan.tools import Tool, Toolbox, ToolObjectError
+from toolplan.base.errors import ToolplanError
+from toolplan.schema.tool import Tool, Toolbox, ToolObjectError
+from toolplan.tools._base import OpenedTools
+from toolplan.tools.combined import NamedSource, combined, distinct, labels_of
 
 
 def _tool(name: str, *aliases: str) -> Tool:

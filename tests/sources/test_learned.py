@@ -16,14 +16,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from toolplan.compiler import compile_plan
-from toolplan.engines import run
-from toolplan.path import Json
+from toolplan.engine import run
+from toolplan.plan.path import Json
 from toolplan.schema import Absent, Schema, at
-from toolplan.sources import _shapes
-from toolplan.sources._shapes import MOST_PLACES, Learned, TooLarge, learned_from
-from toolplan.sources.learned import Drift, LearnedError, LearnedSchemas, learn, tool_digest
+from toolplan.schema.tool import Effects, Tool, Toolbox, ToolError
 from toolplan.testing import Computes, Gives, ScriptedTools
-from toolplan.tools import Effects, Tool, Toolbox, ToolError
+from toolplan.tools import _shapes
+from toolplan.tools._shapes import MOST_PLACES, Learned, TooLarge, learned_from
+from toolplan.tools.learned import Drift, LearnedError, LearnedSchemas, learn, tool_digest
 from toolplan_demo import TOOLS
 
 NAMES = st.sampled_from(["a", "b", "c", "d", "e", "f", "id"])
@@ -295,7 +295,7 @@ def test_a_tool_with_another_digest_begins_anew(kept: LearnedSchemas) -> None:
 def test_the_tools_that_gave_something_long_ago_are_forgotten(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("toolplan.sources.learned.MOST_TOOLS", 3)
+    monkeypatch.setattr("toolplan.tools.learned.MOST_TOOLS", 3)
     times = iter(range(100))
     with LearnedSchemas(":memory:", clock=lambda: float(next(times))) as kept:
         for tool in ("a", "b", "c", "a", "d"):

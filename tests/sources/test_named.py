@@ -13,12 +13,12 @@ from typing import Any
 import pytest
 
 from tests.named_tools import load_tools
-from toolplan.sources.named import SOURCES, source_of
-from toolplan.tools import Toolbox, ToolObjectError
+from toolplan.schema.tool import Toolbox, ToolObjectError
+from toolplan.tools.named import SOURCES, source_of
 
 TOOLS = [{"name": "look", "description": "Look.", "input_schema": {"type": "object"}}]
 MODULE = """
-from toolplan.tools import Tool, Toolbox
+from toolplan.schema.tool import Tool, Toolbox
 
 LOOK = Tool("look", "Look.", {"type": "object"})
 BOX = Toolbox([LOOK])

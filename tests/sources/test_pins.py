@@ -13,10 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from toolplan.comparison import ABSENT, Absent
-from toolplan.path import Json
-from toolplan.sources.mcp.opening import COMMANDS, shown
-from toolplan.sources.pins import (
+from toolplan.plan.comparison import ABSENT, Absent
+from toolplan.plan.path import Json
+from toolplan.schema.tool import Effects, Tool, Toolbox, ToolObjectError
+from toolplan.tools.mcp.opening import COMMANDS, shown
+from toolplan.tools.pins import (
     Difference,
     Pins,
     RefusedTool,
@@ -24,7 +25,6 @@ from toolplan.sources.pins import (
     differences,
     digest_of,
 )
-from toolplan.tools import Effects, Tool, Toolbox, ToolObjectError
 
 JSON_VALUES: st.SearchStrategy[Any] = st.recursive(
     st.none()
@@ -171,9 +171,9 @@ def test_eight_processes_at_once_keep_all_pins(tmp_path: Path) -> None:
     code = """
 import sys
 from pathlib import Path
-from toolplan.sources.mcp.opening import COMMANDS, keep_shown
-from toolplan.sources.pins import Pins
-from toolplan.tools import Tool, Toolbox
+from toolplan.tools.mcp.opening import COMMANDS, keep_shown
+from toolplan.tools.pins import Pins
+from toolplan.schema.tool import Tool, Toolbox
 lock, name = Path(sys.argv[1]), sys.argv[2]
 sys.stdin.readline()
 for at in range(5):

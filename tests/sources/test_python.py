@@ -15,9 +15,9 @@ import pytest
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
 from typing_extensions import TypedDict
 
-from toolplan.path import Json
-from toolplan.sources.python import tool
-from toolplan.tools import Effects, ResultUnusable, Tool, ToolError, ToolObjectError
+from toolplan.plan.path import Json
+from toolplan.schema.tool import Effects, ResultUnusable, Tool, ToolError, ToolObjectError
+from toolplan.tools.python import tool
 
 Limit = Annotated[int, Field(ge=1, le=100, description="How many at most.")]
 Lower: TypeAlias = Annotated[str, StringConstraints(to_lower=True)]

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from toolplan.answer import answer
 from toolplan.events import Event, Run, RunEnded, RunStarted, RunState, StepSucceeded, fold
-from toolplan.execution_plan import ExecutionPlan
-from toolplan.path import Json
-from toolplan.plan import Literal, Plan, Step
-from toolplan.summary.claims import Evidence, check_claims, evidence_of
-from toolplan.summary.figures import dates, figures, identities
+from toolplan.plan.model import Literal, Plan, Step
+from toolplan.plan.path import Json
+from toolplan.policy.execution_plan import ExecutionPlan
+from toolplan.show.answer import answer
+from toolplan.show.summary.claims import Evidence, check_claims, evidence_of
+from toolplan.show.summary.figures import dates, figures, identities
 
 ROWS: list[Json] = [
     {

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from tests.sizes import share_of
 from tests.summary.test_claims import evidence
-from toolplan.path import Json
-from toolplan.render.printable import number_text
-from toolplan.summary.claims import check_claims
+from toolplan.plan.path import Json
+from toolplan.show.printable import number_text
+from toolplan.show.summary.claims import check_claims
 
 WORDS = "the weight was {} there"
 NUMBERS = (

@@ -8,7 +8,6 @@ from typing import Any, get_args
 
 import pytest
 
-from toolplan.answer import Answer, answer
 from toolplan.events import (
     Event,
     Failure,
@@ -21,13 +20,14 @@ from toolplan.events import (
     StepSucceeded,
     fold,
 )
-from toolplan.execution_plan import ExecutionPlan
-from toolplan.path import Json
-from toolplan.plan import Literal, Plan, Ref, Step
+from toolplan.plan.model import Literal, Plan, Ref, Step
+from toolplan.plan.path import Json
+from toolplan.policy.execution_plan import ExecutionPlan
 from toolplan.providers import ModelError, Text
-from toolplan.render.document import Bullets, Fields, Heading, Lead, Note, Table
-from toolplan.summary import Format, Summariser, Summary
-from toolplan.summary.form import document_markdown
+from toolplan.show.answer import Answer, answer
+from toolplan.show.document import Bullets, Fields, Heading, Lead, Note, Table
+from toolplan.show.summary import Format, Summariser, Summary
+from toolplan.show.summary.form import document_markdown
 from toolplan.testing.model import ModelReply, ScriptedModel
 
 QUESTION = "Which carriers have the highest contamination rates in the last 90 days?"

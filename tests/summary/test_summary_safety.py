@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from tests.sizes import share_of
 from tests.summary.test_summary import HONEST, QUESTION, ROWS, ran, summarised
-from toolplan.path import Json
-from toolplan.summary.prompt import ROWS_BYTES, summary_request
-from toolplan.summary.text import cleaned, safe_text
+from toolplan.plan.path import Json
+from toolplan.show.summary.prompt import ROWS_BYTES, summary_request
+from toolplan.show.summary.text import cleaned, safe_text
 from toolplan.testing.model import ScriptedModel
 
 INJECTION = (

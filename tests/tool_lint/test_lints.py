@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from toolplan.path import Json
-from toolplan.tool_lint import LINTS, Finding, finding_to_json, lint_tools
-from toolplan.tools import Effects, Tool, Toolbox
+from toolplan.compiler.lint import LINTS, Finding, finding_to_json, lint_tools
+from toolplan.plan.path import Json
+from toolplan.schema.tool import Effects, Tool, Toolbox
 from toolplan_demo import TOOLS
 
 IDS: Json = {

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from toolplan.tool_search import relevant, search_tools
-from toolplan.tools import Toolbox
+from toolplan.schema.tool import Toolbox
+from toolplan.tools.search import relevant, search_tools
 
 DATA = Path(__file__).parents[3] / "shared" / "data"
 

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolplan.path import Json
-from toolplan.tool_search import FEW, ToolIndex, index_of, relevant, search_tools, stem, terms
-from toolplan.tools import ComputedOutput, Effects, Tool, Toolbox
+from toolplan.plan.path import Json
+from toolplan.schema.tool import ComputedOutput, Effects, Tool, Toolbox
+from toolplan.tools.search import FEW, ToolIndex, index_of, relevant, search_tools, stem, terms
 from toolplan_demo import TOOLS as DEMO
 
 NOUNS = ("invoice", "customer", "shipment", "ticket", "sensor", "route", "driver", "contract")

@@ -11,9 +11,9 @@ from typing import Any
 
 import toolplan
 from toolplan.app.app import App
-from toolplan.engines import Leaving
+from toolplan.engine import Leaving
 from toolplan.events import Run, RunState
-from toolplan.path import Json
+from toolplan.plan.path import Json
 from toolplan_workers import work
 from toolplan_workers.queue.dispatch import Dispatch
 

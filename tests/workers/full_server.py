@@ -19,7 +19,7 @@ from tests.workers._office import ledger, office, plan_of, status, until
 from tests.workers.crew import crew
 from toolplan.app.app import App
 from toolplan.events import RunState
-from toolplan.path import Json
+from toolplan.plan.path import Json
 from toolplan.storage.journal import JournalError
 from toolplan_workers.worker import dispatch_for
 

@@ -19,10 +19,10 @@ from tests.workers.forked_crew import ForkedCrew, forked_crew
 from tests.workers.ledger_tools import ADDRESS
 from tests.workers.sabotage import NAME
 from toolplan.app.app import App
-from toolplan.engines import CannotRun
+from toolplan.engine import CannotRun
 from toolplan.events import Run, RunState
-from toolplan.execution_plan import ExecutionPlan
-from toolplan.path import Json
+from toolplan.plan.path import Json
+from toolplan.policy.execution_plan import ExecutionPlan
 from toolplan.storage.journal import JournalError
 from toolplan.testing import interpret
 from toolplan_workers.worker import dispatch_for

@@ -8,8 +8,8 @@ from functools import cache
 
 from tests.crash.ledger import Client
 from toolplan import tool
-from toolplan.path import Json
-from toolplan.tools import current_call
+from toolplan.plan.path import Json
+from toolplan.schema.tool import current_call
 
 ADDRESS = "TOOLPLAN_TEST_LEDGER"
 

@@ -22,7 +22,7 @@ from tests.workers._office import ledger, no_job_is_left, office, plan_of, until
 from tests.workers.crew import ROOT, Crew, crew
 from toolplan.app.app import App
 from toolplan.events import RunState
-from toolplan.path import Json
+from toolplan.plan.path import Json
 from toolplan_workers.worker import dispatch_for
 
 OLD: Final = "old"

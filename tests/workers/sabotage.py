@@ -9,8 +9,8 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from toolplan.engines import _runs
-from toolplan.engines._recorder import EventRecorder
+from toolplan.engine import _runs
+from toolplan.engine._recorder import EventRecorder
 from toolplan.events import Event
 from toolplan.storage.journal import Recovered, store
 from toolplan_workers import inbox

@@ -10,7 +10,7 @@ import os
 from pathlib import Path
 
 from toolplan import tool
-from toolplan.tools import Tool, current_call
+from toolplan.schema.tool import Tool, current_call
 
 
 def _note(version: str) -> None:

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from benchmarks.engine.graphs import Work
 from benchmarks.engine.peers.peer import Peer, Prepare, always_open, prepared
-from toolplan.execution_plan import ExecutionPlan
+from toolplan.policy.execution_plan import ExecutionPlan
 
 
 def _sorted(plan: ExecutionPlan, work: Work) -> Prepare:

@@ -12,8 +12,8 @@ from typing import Any, Final
 
 from benchmarks.engine.graphs import Work
 from benchmarks.engine.peers.peer import Peer, Prepare, prepared
-from toolplan.execution_plan import ExecutionPlan
-from toolplan.path import Json
+from toolplan.plan.path import Json
+from toolplan.policy.execution_plan import ExecutionPlan
 
 
 @contextmanager

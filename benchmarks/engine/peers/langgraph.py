@@ -8,7 +8,7 @@ from typing import Annotated, Any, Final, TypedDict
 
 from benchmarks.engine.graphs import Work
 from benchmarks.engine.peers.peer import Peer, Prepare, always_open, prepared
-from toolplan.execution_plan import ExecutionPlan
+from toolplan.policy.execution_plan import ExecutionPlan
 
 
 def _merged(one: Mapping[str, int], other: Mapping[str, int]) -> dict[str, int]:

@@ -10,8 +10,8 @@ from typing import Any, Final
 
 from benchmarks.engine.graphs import Work
 from benchmarks.engine.peers.peer import Peer, Prepare, Run, always_open
-from toolplan.execution_plan import ExecutionPlan
-from toolplan.path import Json
+from toolplan.plan.path import Json
+from toolplan.policy.execution_plan import ExecutionPlan
 
 _MODULE: Final = "src.llm_compiler.task_fetching_unit"
 

@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from typing import NamedTuple, TypeAlias
 
 from benchmarks.engine.graphs import Work
-from toolplan.execution_plan import ExecutionPlan
+from toolplan.policy.execution_plan import ExecutionPlan
 
 Run: TypeAlias = Callable[[], Awaitable[object]]
 Prepare: TypeAlias = Callable[[], Awaitable[Run]]

@@ -8,9 +8,9 @@ from typing import Final
 
 from benchmarks.engine.graphs import execution_plan, layered, nothing, toolbox
 from benchmarks.engine.peers.peer import Peer
-from toolplan.execution_plan import ExecutionPlan
-from toolplan.path import Json
-from toolplan.tools import Arguments
+from toolplan.plan.path import Json
+from toolplan.policy.execution_plan import ExecutionPlan
+from toolplan.schema.tool import Arguments
 
 _STEPS: Final = 150
 _PATIENCE_S: Final = 60.0

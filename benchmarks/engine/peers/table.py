@@ -26,9 +26,9 @@ from benchmarks.engine.peers.llm_compiler import LLM_COMPILER
 from benchmarks.engine.peers.peer import Peer, Prepare, prepared
 from benchmarks.engine.peers.proof import why_not
 from benchmarks.engine.rows import Row
-from toolplan.execution_plan import ExecutionPlan
+from toolplan.policy.execution_plan import ExecutionPlan
+from toolplan.schema.tool import Effects, Toolbox
 from toolplan.storage.journal import Journal
-from toolplan.tools import Effects, Toolbox
 
 PEERS: Final[Mapping[str, Peer]] = {
     "graphlib": GRAPHLIB,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TypeAlias
 
-from toolplan.path import Json
+from toolplan.plan.path import Json
 
 Node: TypeAlias = dict[str, Json]
 

@@ -24,8 +24,8 @@ from benchmarks.questions.blind.fields import (
     row,
     texts,
 )
-from toolplan.path import Json
-from toolplan.tools import Arguments, Effects, Tool, Toolbox, ToolError
+from toolplan.plan.path import Json
+from toolplan.schema.tool import Arguments, Effects, Tool, Toolbox, ToolError
 from toolplan_sql import sql_tool
 
 TODAY: Final = datetime.date(2026, 3, 18)

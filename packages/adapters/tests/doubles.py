@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime
 
-from toolplan.path import Json
+from toolplan.plan.path import Json
 
 TODAY = date(2025, 10, 12)
 NOW = datetime(2025, 10, 12, 6, tzinfo=UTC).timestamp()

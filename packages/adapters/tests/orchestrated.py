@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from packages.adapters.tests.doubles import NOW, TODAY, Naps, Provider, plan_text
+from toolplan.schema.tool import Toolbox
+from toolplan.show.summary.summariser import Summariser
 from toolplan.storage.memory import Memory
-from toolplan.summary.summariser import Summariser
-from toolplan.tools import Toolbox
 from toolplan_adapters.clear import Executor, Orchestrator, PlannerAgent
 from toolplan_demo import demo_tools
 

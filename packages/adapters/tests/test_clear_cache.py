@@ -9,7 +9,7 @@ from datetime import date, timedelta
 import pytest
 
 from packages.adapters.tests.doubles import NOW, ONE_STEP, TODAY, Naps, Provider, plan_text
-from toolplan.path import Json
+from toolplan.plan.path import Json
 from toolplan_adapters.clear import (
     ClarificationNeeded,
     MCPServer,

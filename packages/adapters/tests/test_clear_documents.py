@@ -10,8 +10,8 @@ from typing import ClassVar
 import pytest
 
 from packages.adapters.tests.doubles import NOW, ONE_STEP, TODAY, Naps, Provider, plan_text
-from toolplan.path import Json
-from toolplan.tools import Arguments
+from toolplan.plan.path import Json
+from toolplan.schema.tool import Arguments
 from toolplan_adapters.clear import (
     BaseTool,
     Executor,

@@ -13,9 +13,9 @@ import pytest
 
 from packages.adapters.tests.doubles import TODAY, plan_text
 from toolplan import Journal, approve, resume
-from toolplan.path import Json
+from toolplan.plan.path import Json
+from toolplan.schema.tool import Arguments, Effects, ToolObjectError
 from toolplan.testing import Computes, Gives, Hangs, Raises, ScriptedTools
-from toolplan.tools import Arguments, Effects, ToolObjectError
 from toolplan_adapters.clear import (
     BaseTool,
     Executor,

@@ -12,11 +12,11 @@ import pytest
 
 from packages.adapters.tests.doubles import Provider, plan_text
 from packages.adapters.tests.orchestrated import CONTAMINATED, DEMO, QUERY, orchestrator
-from toolplan.path import Json
+from toolplan.plan.path import Json
+from toolplan.schema.tool import Effects, Toolbox
+from toolplan.show.summary.summariser import Summariser
 from toolplan.storage.memory import MemoryFault, SqliteMemory
-from toolplan.summary.summariser import Summariser
 from toolplan.testing import Gives, Hangs, Raises, ScriptedTools
-from toolplan.tools import Effects, Toolbox
 from toolplan_adapters.clear import Executor, Orchestrator, PlannerAgent, Progress, ToolInfo
 from toolplan_adapters.clear.endpoint import ProviderModel
 

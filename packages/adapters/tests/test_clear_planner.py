@@ -11,9 +11,9 @@ from unittest.mock import AsyncMock, Mock
 import pytest
 
 from packages.adapters.tests.doubles import NOW, ONE_STEP, TODAY, Naps, Provider, plan_text
-from toolplan.path import Json
+from toolplan.plan.path import Json
 from toolplan.providers import ModelError
-from toolplan.tools import Arguments
+from toolplan.schema.tool import Arguments
 from toolplan_adapters.clear import (
     BaseTool,
     ClarificationNeeded,

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from packages.adapters.tests.doubles import TODAY, Naps, Provider, plan_text
-from toolplan.path import Json
+from toolplan.plan.path import Json
+from toolplan.schema.tool import Toolbox
 from toolplan.testing import Gives, Raises, ScriptedTools
-from toolplan.tools import Toolbox
 from toolplan_adapters.clear import (
     Executor,
     MCPServer,

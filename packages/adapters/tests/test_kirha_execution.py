@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from toolplan import ApprovalRequired, CannotRun, approve
-from toolplan.path import Json
+from toolplan.plan.path import Json
 from toolplan_adapters.kirha import Plan, StepResult, Tool, parse_plan
 
 OPEN: Json = {"type": "object", "properties": {}, "additionalProperties": True}

@@ -11,7 +11,7 @@ from packages.adapters.tests.doubles import TODAY
 from tests.doubles.model_replies import Raw
 from tests.doubles.model_server import ScriptedModelServer
 from toolplan.compiler import parse
-from toolplan.path import Json
+from toolplan.plan.path import Json
 from toolplan.providers import ModelError, Text
 from toolplan.testing.model import ScriptedModel
 from toolplan_adapters.kirha import (

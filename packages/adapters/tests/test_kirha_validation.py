@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from toolplan.path import Json
-from toolplan.tools import ToolObjectError
+from toolplan.plan.path import Json
+from toolplan.schema.tool import ToolObjectError
 from toolplan_adapters.kirha import Plan, Tool, is_valid_plan, parse_plan
 from toolplan_adapters.kirha.validation import PlanValidationError
 

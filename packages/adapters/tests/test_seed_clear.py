@@ -14,7 +14,7 @@ import pytest
 from packages.adapters.tests.doubles import NOW, Naps, Provider, plan_text
 from tests.seeds.seeds import code
 from toolplan import compile_plan, run
-from toolplan.path import Json
+from toolplan.plan.path import Json
 from toolplan.testing import Gives, ScriptedTools
 from toolplan_adapters.clear import (
     Executor,

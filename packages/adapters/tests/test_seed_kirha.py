@@ -15,8 +15,8 @@ from packages.adapters.tests.doubles import TODAY
 from tests.doubles.model_server import ScriptedModelServer
 from tests.seeds.seeds import code
 from toolplan import ApprovalRequired, approve
-from toolplan.path import Json
-from toolplan.plan import needs
+from toolplan.plan.model import needs
+from toolplan.plan.path import Json
 from toolplan_adapters.kirha import (
     Plan,
     Planner,

@@ -10,8 +10,8 @@ from typing import Protocol
 
 import pytest
 
-from toolplan.path import Json
-from toolplan.tools import Call, Toolbox
+from toolplan.plan.path import Json
+from toolplan.schema.tool import Call, Toolbox
 from toolplan_demo import demo_tools, open_database
 
 TODAY = datetime.date(2025, 10, 12)

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from toolplan.cli import main
-from toolplan.tools import Toolbox, ToolError
+from toolplan.schema.tool import Toolbox, ToolError
 from toolplan_demo.changes import FILE, changes_file
 from toolplan_demo.tools import demo_tools
 

@@ -7,8 +7,8 @@ import sqlite3
 import pytest
 
 from packages.demo.tests.conftest import Ask, Rows
-from toolplan.path import Json
-from toolplan.tools import ToolError
+from toolplan.plan.path import Json
+from toolplan.schema.tool import ToolError
 
 CASES: list[tuple[str, dict[str, Json], str]] = [
     ("shipments_list", {}, "true"),

@@ -11,8 +11,8 @@ import jsonschema_rs
 import pytest
 
 from packages.demo.tests.conftest import Ask, Rows, function, listed, node
-from toolplan.path import Json
-from toolplan.tools import Effects, Toolbox, ToolError
+from toolplan.plan.path import Json
+from toolplan.schema.tool import Effects, Toolbox, ToolError
 from toolplan_demo import TOOLS, demo_tools
 
 RECORDED = Path(__file__).parents[4] / "shared" / "data" / "clearai_recorded_plans.json"

@@ -8,8 +8,8 @@ import gc
 import pytest
 
 from packages.demo.tests.conftest import TODAY, Ask, asking, function, listed, node
-from toolplan.path import Json
-from toolplan.tools import Toolbox, ToolError
+from toolplan.plan.path import Json
+from toolplan.schema.tool import Toolbox, ToolError
 from toolplan_demo import demo_tools
 
 FACILITY: dict[str, Json] = {

@@ -21,12 +21,12 @@ from packages.demo.tests.test_demo_filters import CASES
 from packages.demo.tests.test_demo_writes import FACILITY
 from toolplan.app.app import App
 from toolplan.app.results import AskResult
-from toolplan.approval import ApprovalRequired, approve
 from toolplan.compiler import compile_plan
-from toolplan.engines import run
-from toolplan.http_server.serving import serve_http
-from toolplan.path import Json
-from toolplan.tools import Toolbox, ToolError
+from toolplan.engine import run
+from toolplan.mcp_server.http.serving import serve_http
+from toolplan.plan.path import Json
+from toolplan.policy.approval import ApprovalRequired, approve
+from toolplan.schema.tool import Toolbox, ToolError
 from toolplan_demo import demo_tools
 from toolplan_demo.rest import DOCUMENT_PATH, MAX_BODY, MAX_HEAD, application
 from toolplan_demo.rest_document import ROUTES, openapi_document

@@ -15,11 +15,11 @@ from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command
 
-from toolplan.path import Json
+from toolplan.plan.path import Json
+from toolplan.schema.tool import Effects, Toolbox, ToolError
 from toolplan.storage.journal import Journal
 from toolplan.testing import Gives, Raises, ScriptedModel, ScriptedTools
 from toolplan.testing.model import ModelReply
-from toolplan.tools import Effects, Toolbox, ToolError
 from toolplan_langgraph import (
     Configuration,
     Experts,

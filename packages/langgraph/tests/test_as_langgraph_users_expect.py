@@ -15,11 +15,11 @@ from langchain_core.runnables import Runnable, RunnableLambda
 from pydantic import Field
 
 from packages.langgraph.tests.conversation import calls, done, plan, says
-from toolplan.path import Json
+from toolplan.plan.path import Json
 from toolplan.providers import Message, ModelError, ModelRequest, complete
+from toolplan.schema.tool import Effects
 from toolplan.testing import Gives, ScriptedModel, ScriptedTools
 from toolplan.testing.model import ModelReply
-from toolplan.tools import Effects
 from toolplan_langgraph import (
     ChatModel,
     Configuration,

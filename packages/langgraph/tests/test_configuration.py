@@ -9,10 +9,10 @@ import pytest
 from langchain_core.language_models.fake_chat_models import FakeListChatModel
 
 from packages.langgraph.tests.conversation import Conversation, plan
-from toolplan.path import Json
+from toolplan.plan.path import Json
 from toolplan.providers import Message, ModelError, ModelRequest, complete
-from toolplan.sources.mcp import StdioServer
 from toolplan.testing import ScriptedModel, ScriptedTools
+from toolplan.tools.mcp import StdioServer
 from toolplan_langgraph import (
     Caps,
     ChatModel,

@@ -19,7 +19,7 @@ from packages.langgraph.tests.conversation import (
     stop_reason,
     talk,
 )
-from toolplan.tools import Toolbox
+from toolplan.schema.tool import Toolbox
 from toolplan_langgraph import (
     Caps,
     Configuration,

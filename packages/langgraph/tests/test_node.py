@@ -18,11 +18,11 @@ from langgraph.types import Command
 
 from packages.langgraph.tests.conversation import Graph
 from toolplan.app.app import App
-from toolplan.path import Json
+from toolplan.plan.path import Json
 from toolplan.planners import Clarification, Draft, Proposal, Refusal
+from toolplan.schema.tool import Effects
 from toolplan.storage.journal import Journal
 from toolplan.testing import Gives, Raises, ScriptedPlanner, ScriptedTools
-from toolplan.tools import Effects
 from toolplan_langgraph import (
     Outcome,
     approved,

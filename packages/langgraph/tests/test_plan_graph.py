@@ -13,12 +13,12 @@ from langgraph.checkpoint.memory import InMemorySaver
 from packages.langgraph.tests.conversation import Graph
 from tests.engines.test_interpreter_agrees import EVERYTHING
 from tests.plans_strategy import execution_plan, plans, scripted_tools
-from toolplan.engines import run
+from toolplan.engine import run
 from toolplan.events import Run
-from toolplan.path import Json
-from toolplan.plan import Literal, Plan, Ref, Step
+from toolplan.plan.model import Literal, Plan, Ref, Step
+from toolplan.plan.path import Json
+from toolplan.schema.tool import Effects
 from toolplan.testing import Gives, ScriptedTools
-from toolplan.tools import Effects
 from toolplan_langgraph import to_langgraph
 
 

@@ -23,9 +23,9 @@ from packages.langgraph.tests.conversation import (
     plan,
     says,
 )
-from toolplan.path import Json
+from toolplan.plan.path import Json
+from toolplan.schema.tool import Arguments, Effects, Tool, Toolbox
 from toolplan.storage.journal import Journal
-from toolplan.tools import Arguments, Effects, Tool, Toolbox
 
 ROOT: Final = Path(__file__).parents[3]
 PLANNED: Final = (plan(("notes", "Add it.")),)

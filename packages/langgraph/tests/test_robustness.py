@@ -24,10 +24,10 @@ from packages.langgraph.tests.conversation import (
     stop_reason,
     talk,
 )
-from toolplan.path import Json
+from toolplan.plan.path import Json
 from toolplan.providers import ModelError
+from toolplan.schema.tool import Effects
 from toolplan.testing import Gives, ScriptedTools
-from toolplan.tools import Effects
 from toolplan_langgraph import Caps, Configuration, approved
 
 HOSTILE = (

@@ -23,7 +23,7 @@ from packages.langgraph.tests.conversation import (
     plan,
     says,
 )
-from toolplan.path import Json
+from toolplan.plan.path import Json
 from toolplan_langgraph import (
     Configuration,
     Experts,

@@ -8,7 +8,7 @@ from typing import Any, Final
 import pytest
 
 from toolplan.planners import Clarification, Draft, Question
-from toolplan.tools import Toolbox
+from toolplan.schema.tool import Toolbox
 from toolplan_offline import OfflinePlanner
 from toolplan_sql import sql_tool
 

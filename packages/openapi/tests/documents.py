@@ -8,8 +8,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Final
 
-from toolplan.path import Json
-from toolplan.tools import Call, Tool, Toolbox
+from toolplan.plan.path import Json
+from toolplan.schema.tool import Call, Tool, Toolbox
 from toolplan_openapi import (
     OpenApiToolbox,
     Request,

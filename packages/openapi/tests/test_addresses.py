@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from packages.openapi.tests.documents import one_get
-from toolplan.tools import ToolError, ToolObjectError
+from toolplan.schema.tool import ToolError, ToolObjectError
 from toolplan_openapi import (
     Guard,
     HostBlocked,

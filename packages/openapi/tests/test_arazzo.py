@@ -17,11 +17,11 @@ from werkzeug.serving import make_server
 
 import toolplan
 from tests.dialects.native_plans import PLAIN_TEXTS, calls
+from toolplan.base.errors import ToolplanError
 from toolplan.compiler import compile_plan
-from toolplan.diagnostics import CannotExpress, Severity
 from toolplan.dialects import DIALECTS, known_dialect
-from toolplan.errors import ToolplanError
-from toolplan.plan import (
+from toolplan.plan.diagnostics import CannotExpress, Severity
+from toolplan.plan.model import (
     Literal,
     Plan,
     Ref,
@@ -32,7 +32,7 @@ from toolplan.plan import (
     object_,
     step_refs,
 )
-from toolplan.tools import Effects, Toolbox
+from toolplan.schema.tool import Effects, Toolbox
 from toolplan_openapi import openapi_toolbox, read_document
 from toolplan_openapi.arazzo._expressions import read_path
 

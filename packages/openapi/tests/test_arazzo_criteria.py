@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from toolplan.engines._inputs import holds
-from toolplan.path import Json
-from toolplan.plan import Ref, When
+from toolplan.engine._inputs import holds
+from toolplan.plan.model import Ref, When
+from toolplan.plan.path import Json
 from toolplan_openapi.arazzo._criteria import Condition, Unsayable, criterion
 
 

@@ -16,9 +16,9 @@ from werkzeug.serving import make_server
 
 from packages.openapi.tests.documents import call, node, properties
 from tests.authority import MACHINE_ID, MACHINE_SECRET, Authority, authority, echoing, saying
-from toolplan.path import Json
-from toolplan.sources._base import SourceContext
-from toolplan.tools import OutcomeUnknown, ToolError, ToolObjectError
+from toolplan.plan.path import Json
+from toolplan.schema.tool import OutcomeUnknown, ToolError, ToolObjectError
+from toolplan.tools._base import SourceContext
 from toolplan_openapi import ClientCredentials, OpenApiToolbox, openapi_toolbox, read_document
 from toolplan_openapi.opening import SOURCE
 

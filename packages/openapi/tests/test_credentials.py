@@ -16,8 +16,8 @@ from packages.openapi.tests.documents import (
     one_get,
     recorded,
 )
-from toolplan.path import Json
-from toolplan.tools import ToolError, ToolObjectError
+from toolplan.plan.path import Json
+from toolplan.schema.tool import ToolError, ToolObjectError
 from toolplan_openapi import Request, Response, openapi_toolbox
 
 SECRET = "s3cr3t/+= key"

@@ -16,9 +16,9 @@ from packages.openapi.tests.documents import (
     parameter,
     recorded,
 )
-from toolplan.errors import ToolplanError
-from toolplan.path import Json
-from toolplan.tools import ToolObjectError
+from toolplan.base.errors import ToolplanError
+from toolplan.plan.path import Json
+from toolplan.schema.tool import ToolObjectError
 from toolplan_openapi import Request, Response, openapi_toolbox
 
 SECRET = "s3cr3t/+ key"

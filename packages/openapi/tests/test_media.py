@@ -9,8 +9,8 @@ import pytest
 
 from packages.openapi.tests.documents import Node, function, with_paths
 from packages.openapi.tests.wire import Wire, reply
-from toolplan.path import Json
-from toolplan.tools import OutcomeUnknown, ToolError
+from toolplan.plan.path import Json
+from toolplan.schema.tool import OutcomeUnknown, ToolError
 from toolplan_openapi import HttpLimits
 
 JSON: Final = "application/json"

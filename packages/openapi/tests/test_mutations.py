@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from packages.openapi.tests.documents import PETS, SHOP, TREE, Recorder
 from toolplan.dialects import known_dialect
-from toolplan.path import Json
+from toolplan.plan.path import Json
 from toolplan.schema import NoExample
-from toolplan.tools import Toolbox, ToolError, ToolObjectError
+from toolplan.schema.tool import Toolbox, ToolError, ToolObjectError
 from toolplan_openapi import openapi_toolbox, read_document
 
 DOCUMENTS: tuple[Json, ...] = (PETS, TREE, SHOP)

@@ -24,8 +24,8 @@ from packages.openapi.tests.documents import (
     recorded,
     with_paths,
 )
-from toolplan.path import Json
-from toolplan.tools import Effects, ToolObjectError
+from toolplan.plan.path import Json
+from toolplan.schema.tool import Effects, ToolObjectError
 from toolplan_openapi import _operations, openapi_toolbox, read_openapi
 
 

@@ -13,7 +13,7 @@ from toolplan_openapi import RemoteReference, openapi_toolbox
 SCRIPT = """
 import sys
 from toolplan_openapi import openapi_toolbox
-from toolplan.tools import ToolObjectError
+from toolplan.schema.tool import ToolObjectError
 
 port, canary = sys.argv[1], sys.argv[2]
 seen = []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from toolplan.path import Json
+from toolplan.plan.path import Json
 from toolplan_openapi import openapi_toolbox, read_document
 from toolplan_openapi._text import read_with_faults
 

@@ -16,9 +16,9 @@ from packages.openapi.tests.documents import (
     parameter,
     with_paths,
 )
-from toolplan.path import EVERY, Json
+from toolplan.plan.path import EVERY, Json
 from toolplan.schema import Schema, at, types_of
-from toolplan.tools import Tool
+from toolplan.schema.tool import Tool
 from toolplan_openapi import openapi_toolbox, read_openapi
 
 

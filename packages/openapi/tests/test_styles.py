@@ -18,8 +18,8 @@ from packages.openapi.tests.documents import (
     recorded,
     with_paths,
 )
-from toolplan.path import Json
-from toolplan.tools import ToolError
+from toolplan.plan.path import Json
+from toolplan.schema.tool import ToolError
 from toolplan_openapi._parameters import (
     Spot,
     Style,

@@ -7,8 +7,8 @@ import json
 import pytest
 
 from packages.openapi.tests.documents import PETS, SHOP, TREE, Node
-from toolplan.path import Json
-from toolplan.tools import ToolObjectError
+from toolplan.plan.path import Json
+from toolplan.schema.tool import ToolObjectError
 from toolplan_openapi import openapi_toolbox, read_document
 
 YAML = """

@@ -13,7 +13,7 @@ import httpx2
 import pytest
 
 from tests.doubles.listening import stop_listening
-from toolplan.tools import ToolError
+from toolplan.schema.tool import ToolError
 from toolplan_openapi import Guard, HttpLimits, HttpTransport, Origin, Request
 
 NAME = "api.example"

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from tests.doubles.listening import stop_listening
-from toolplan.path import Json
+from toolplan.plan.path import Json
 from toolplan_openapi import (
     Guard,
     HttpLimits,

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 
-from toolplan.path import Json
+from toolplan.plan.path import Json
 from toolplan.schema import Schema
-from toolplan.tools import ComputedOutput, Tool
+from toolplan.schema.tool import ComputedOutput, Tool
 from toolplan_sql import sql_tool
 
 SQL = sql_tool()

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from packages.sql.tests.sql_support import ROWS, SHIPMENTS, check, columns_of, run, table_of
-from toolplan.path import Json
+from toolplan.plan.path import Json
 from toolplan.schema import Schema
-from toolplan.tools import ToolError
+from toolplan.schema.tool import ToolError
 
 OPEN = table_of({"a": {"type": "integer"}}, additionalProperties=True)
 NO_COLUMNS = Schema.load({"type": "array", "items": {"type": "object"}})

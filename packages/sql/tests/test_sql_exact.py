@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from packages.sql.tests.sql_support import run
-from toolplan.path import Json
-from toolplan.tools import ToolError
+from toolplan.plan.path import Json
+from toolplan.schema.tool import ToolError
 from toolplan_sql._types import ColumnType, DecimalOf, Scalar
 from toolplan_sql._values import misfit, number_type
 

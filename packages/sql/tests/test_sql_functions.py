@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from packages.sql.tests.sql_support import ROWS, SHIPMENTS, check, run
-from toolplan.path import Json
+from toolplan.plan.path import Json
 from toolplan_sql._functions import Call, Overload, functions_of
 
 ROW: Json = {"d": "2026-03-31", "t": "2026-03-31T23:30:15", "n": 7, "x": 2.5, "s": "abc"}

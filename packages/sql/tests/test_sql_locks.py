@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from packages.sql.tests.sql_support import ROWS, SHIPMENTS, SQL, check, run
-from toolplan.path import Json
+from toolplan.plan.path import Json
 from toolplan.schema import Schema
-from toolplan.tools import ToolError
+from toolplan.schema.tool import ToolError
 from toolplan_sql import SqlLimits, sql_tool
 
 FOREVER = "SELECT count(*) AS n FROM range(10000000) a, range(10000000) b WHERE a.range*b.range%7=3"

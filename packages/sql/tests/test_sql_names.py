@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from packages.sql.tests.sql_support import CLOSED, check, run, table_of
-from toolplan.path import Json
+from toolplan.plan.path import Json
 from toolplan.schema import Schema
-from toolplan.tools import ToolError
+from toolplan.schema.tool import ToolError
 
 NAMES = [
     *("now", "today", "ago", "random", "version", "uuid", "user", "date", "time", "timestamp"),

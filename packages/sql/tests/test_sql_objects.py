@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from packages.sql.tests.sql_support import CLOSED, check, columns_of, run, table_of
-from toolplan.path import Json
+from toolplan.plan.path import Json
 from toolplan.schema import Schema
-from toolplan.tools import ToolError
+from toolplan.schema.tool import ToolError
 
 SHARED: list[Json] = [
     {"n": 1, "o": {"shared": {"a@b.c": "r"}}},

@@ -15,8 +15,8 @@ import pytest
 
 from benchmarks.processes import kill_own
 from packages.sql.tests.sql_support import check, run
-from toolplan.path import Json
-from toolplan.tools import ToolError
+from toolplan.plan.path import Json
+from toolplan.schema.tool import ToolError
 from toolplan_sql import SqlLimits, sql_tool
 from toolplan_sql import _process as processes
 
@@ -61,7 +61,7 @@ def test_a_statement_never_takes_more_than_its_memory(sql: str) -> None:
         import asyncio, resource
         from toolplan_sql import SqlLimits, sql_tool
         from toolplan_sql._process import IDLE
-        from toolplan.tools import ToolError
+        from toolplan.schema.tool import ToolError
         tool = sql_tool(SqlLimits(seconds=20, memory_mb=200))
         found = tool.compute_output({{"sql": {sql!r}}}, {{}})
         print(found.problems)

@@ -10,9 +10,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from packages.sql.tests.sql_support import CLOSED, ROWS, SQL, check, run, table_of
-from toolplan.path import Json
+from toolplan.plan.path import Json
 from toolplan.schema import Schema
-from toolplan.tools import Effects, Toolbox, ToolError
+from toolplan.schema.tool import Effects, Toolbox, ToolError
 from toolplan_sql._check import Check
 from toolplan_sql._tool import call_sql
 from toolplan_sql._types import SqlLimits

@@ -16,9 +16,9 @@ import toolplan
 from packages.sql.tests.sql_support import SQL
 from toolplan.app._decisions import day_at
 from toolplan.compiler import check
-from toolplan.path import Json
-from toolplan.plan_json import load
-from toolplan.tools import Toolbox, ToolError
+from toolplan.plan.canonical import load
+from toolplan.plan.path import Json
+from toolplan.schema.tool import Toolbox, ToolError
 
 BERLIN = "Europe/Berlin"
 

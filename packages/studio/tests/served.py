@@ -14,11 +14,11 @@ import httpx2
 
 from tests.mcp_server.served import scripted
 from toolplan.app.app import App
-from toolplan.http_server.guard import Rules
+from toolplan.mcp_server.http.guard import Rules
 from toolplan.planners import Planner
+from toolplan.schema.tool import Toolbox
 from toolplan.storage.journal import Journal
 from toolplan.testing import ScriptedPlanner, ScriptedTools
-from toolplan.tools import Toolbox
 from toolplan_studio._active import ActiveRuns
 from toolplan_studio._server import http_app
 from toolplan_studio._session import Sessions

@@ -11,8 +11,8 @@ import pytest
 from packages.studio.tests.served import API, browsing
 from tests.mcp_server.served import READS, WRITES, scripted
 from toolplan.planners import Clarification, Draft
+from toolplan.schema.tool import Effects, ToolError
 from toolplan.testing import Gives, Raises, ScriptedPlanner, ScriptedTools
-from toolplan.tools import Effects, ToolError
 
 QUESTION = "Who is in the red team?"
 ASKED = {**cast("dict[str, Any]", READS), "metadata": {"query": QUESTION}}

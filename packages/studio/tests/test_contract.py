@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import toolplan_studio as studio
-from toolplan.path import Json
+from toolplan.plan.path import Json
 from toolplan_studio import openapi_text
 from tools.page import npm
 

@@ -9,8 +9,8 @@ from typing import Any, cast
 
 from packages.studio.tests.served import API, Browser, browsing
 from tests.mcp_server.served import READS, SAID, WRITES, scripted
+from toolplan.schema.tool import Effects, ToolError
 from toolplan.testing import Gives, Hangs, Raises, ScriptedPlanner, ScriptedTools
-from toolplan.tools import Effects, ToolError
 
 ASKED = {**cast("dict[str, Any]", WRITES), "metadata": {"query": "Mail the team"}}
 

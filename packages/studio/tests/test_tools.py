@@ -9,9 +9,9 @@ from typing import cast
 from msgspec.structs import replace
 
 from packages.studio.tests.served import API, browsing
-from toolplan.path import Json
-from toolplan.sources.pins import Pins, SourcedTool
-from toolplan.tools import Effects, Tool, Toolbox
+from toolplan.plan.path import Json
+from toolplan.schema.tool import Effects, Tool, Toolbox
+from toolplan.tools.pins import Pins, SourcedTool
 
 _ANY: dict[str, Json] = {"type": "object", "additionalProperties": True}
 

@@ -9,7 +9,7 @@ from packages.studio.tests.served import browsing
 from tests.postgres import Server
 from tests.workers._office import ledger, office, over, plan_of, status, until, working
 from toolplan.events import RunState
-from toolplan.path import Json
+from toolplan.plan.path import Json
 
 WRITE: dict[str, Json] = {"id": "w", "tool": "write", "args": {"x": "one"}}
 

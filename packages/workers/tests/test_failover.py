@@ -11,7 +11,7 @@ from tests.workers._office import ledger, office, over, plan_of, status, until, 
 from toolplan.app.checkup import check_up
 from toolplan.cli import main
 from toolplan.events import RunState
-from toolplan.path import Json
+from toolplan.plan.path import Json
 from toolplan.storage.journal import JournalError
 from toolplan_workers.worker import dispatch_for
 

@@ -25,7 +25,7 @@ from tests.workers._office import (
     working,
 )
 from toolplan.app.app import App
-from toolplan.engines import resume
+from toolplan.engine import resume
 from toolplan.events import CallIntended, RunEnded, RunState, StepStarted, StepSucceeded
 from toolplan.storage.journal import JournalError, Lease
 from toolplan.storage.journal.worker_runs import COUNTED

@@ -10,10 +10,10 @@ from functools import partial
 from tests.crash.chains import chain, tools
 from tests.postgres import Server
 from tests.stores import Tables
-from toolplan.approval import approve
-from toolplan.engines import resume, run
+from toolplan.engine import resume, run
 from toolplan.events import CallIntended, Run
-from toolplan.path import Json
+from toolplan.plan.path import Json
+from toolplan.policy.approval import approve
 from toolplan.storage.journal import JournalError, Store
 
 RUNS = 10

@@ -11,7 +11,7 @@ from tests.workers.crew import crew
 from tests.workers.rolling import Upgrade, report_of
 from toolplan.app.workers import queue_of
 from toolplan.events import RunState
-from toolplan.tools import Tool, Toolbox
+from toolplan.schema.tool import Tool, Toolbox
 from toolplan_workers.worker import dispatch_for
 
 

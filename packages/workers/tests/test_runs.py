@@ -17,9 +17,9 @@ from tests.workers._office import (
     working,
 )
 from toolplan.app.app import App
-from toolplan.approval import ApprovalRequired
-from toolplan.engines import CannotRun, Leaving
+from toolplan.engine import CannotRun, Leaving
 from toolplan.events import CallDecided, RunApproved, RunEnded, RunState
+from toolplan.policy.approval import ApprovalRequired
 from toolplan.storage.journal import JournalError
 from toolplan_workers.queue.dispatch import lock_of
 from toolplan_workers.watch import Watch

@@ -17,11 +17,11 @@ from tests.workers._office import (
     working,
 )
 from toolplan.app.app import App
-from toolplan.consent import Consent, ValueApproval
-from toolplan.engines import CannotRun
-from toolplan.errors import ToolplanError
+from toolplan.base.errors import ToolplanError
+from toolplan.engine import CannotRun
 from toolplan.events import ApprovalStaged, CallWaiting, ConsentGiven, RunState
-from toolplan.path import Json
+from toolplan.plan.path import Json
+from toolplan.policy.consent import Consent, ValueApproval
 from toolplan.storage.journal import JournalError, Recovered, Slot
 from toolplan.storage.journal.worker_runs import COUNTED
 from toolplan_workers.inbox import read_messages

@@ -7,7 +7,8 @@ from typing import Final, TypeAlias
 
 from msgspec import Struct
 
-from toolplan.approval import (
+from toolplan.base.threads import in_thread
+from toolplan.policy.approval import (
     Approval,
     ApprovalRequired,
     ApprovalUsed,
@@ -16,10 +17,9 @@ from toolplan.approval import (
     approve_digest,
     needs_no_approval,
 )
-from toolplan.consent import ValueApproval
-from toolplan.execution_plan import ExecutionPlan
+from toolplan.policy.consent import ValueApproval
+from toolplan.policy.execution_plan import ExecutionPlan
 from toolplan.storage.journal import Store
-from toolplan.threads import in_thread
 
 
 class DigestApprover(Struct, frozen=True):

@@ -11,16 +11,16 @@ from typing import Any, Final, ParamSpec, TypeAlias, TypeVar, cast, get_args
 
 from toolplan.app._approve import VALUES, ByPlan
 from toolplan.app._setup import User
-from toolplan.approval import Approval
-from toolplan.consent import Effect, ValueApproval
-from toolplan.engines import RunOptions
-from toolplan.errors import ToolplanError
+from toolplan.base.errors import ToolplanError
+from toolplan.compiler.rules import Rule
+from toolplan.engine import RunOptions
 from toolplan.events import Event, ItemEnded, StepStarted, StepSucceeded
-from toolplan.execution_plan import is_digest
-from toolplan.flows import Policy
-from toolplan.plan import Limits
+from toolplan.plan.model import Limits
 from toolplan.planners import Attempt
-from toolplan.rules import Rule
+from toolplan.policy import Policy
+from toolplan.policy.approval import Approval
+from toolplan.policy.consent import Effect, ValueApproval
+from toolplan.policy.execution_plan import is_digest
 from toolplan.storage.journal import Store
 
 _P = ParamSpec("_P")
@@ -169,7 +169,7 @@ KINDS: Final[Mapping[str, tuple[_Fits, str]]] = {
     "metadata": (_is_mapping, "a mapping of JSON values"),
     "done": (
         _each(_instance(StepStarted, ItemEnded, StepSucceeded)),
-        "the events of `toolplan.deltas.delta(…)`",
+        "the events of `toolplan.engine.deltas.delta(…)`",
     ),
     "events": (_or_none(_each(_instance(*get_args(Event)))), "the events of a run, or None"),
     "tried": (_each(_instance(Attempt)), "a list of toolplan.planners.Attempt"),

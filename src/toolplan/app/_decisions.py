@@ -8,10 +8,10 @@ from datetime import date, datetime
 from typing import Final, TypeAlias, TypeVar
 from zoneinfo import ZoneInfo
 
-from toolplan.consent import Consent, Effect
-from toolplan.engines import Decided
-from toolplan.errors import ToolplanError
-from toolplan.path import Json
+from toolplan.base.errors import ToolplanError
+from toolplan.engine import Decided
+from toolplan.plan.path import Json
+from toolplan.policy.consent import Consent, Effect
 from toolplan.storage.journal import Slot
 
 _T = TypeVar("_T")

@@ -13,15 +13,15 @@ from typing import Any
 from toolplan.app.home import LEARNED, MEMORY
 from toolplan.app.learned import learn_from
 from toolplan.app.results import AskResult
-from toolplan.errors import ToolplanError
+from toolplan.base.errors import ToolplanError
+from toolplan.base.threads import in_thread
 from toolplan.events import Run
-from toolplan.execution_plan import ExecutionPlan
-from toolplan.path import Json
+from toolplan.plan.path import Json
 from toolplan.planners import conversation as conversations
+from toolplan.policy.execution_plan import ExecutionPlan
+from toolplan.schema.tool import Toolbox
 from toolplan.storage import memory as memories
 from toolplan.storage.journal import Store, open_journal
-from toolplan.threads import in_thread
-from toolplan.tools import Toolbox
 
 
 def app_closed() -> ToolplanError:

@@ -12,19 +12,10 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from toolplan import deltas
 from toolplan.app._decisions import LeftOut, left_out_items
 from toolplan.app._setup import Setup
-from toolplan.approval import needs_no_approval
-from toolplan.consent import (
-    Consent,
-    Effect,
-    ValueApproval,
-    call_digest,
-    effect_of,
-    is_as_shown,
-)
-from toolplan.engines import CannotRun, RunOptions, no_call_waits, run
+from toolplan.base.threads import in_thread
+from toolplan.engine import CannotRun, RunOptions, deltas, no_call_waits, run
 from toolplan.events import (
     CallWaiting,
     Event,
@@ -35,13 +26,21 @@ from toolplan.events import (
     StepSucceeded,
     fold,
 )
-from toolplan.execution_plan import ExecutionPlan
-from toolplan.flows import Policy
-from toolplan.path import EVERY
-from toolplan.plan import Array, Literal, Plan, Ref, Value, array, located_refs, step_refs
-from toolplan.plan_json import dump
+from toolplan.plan.canonical import dump
+from toolplan.plan.model import Array, Literal, Plan, Ref, Value, array, located_refs, step_refs
+from toolplan.plan.path import EVERY
+from toolplan.policy import Policy
+from toolplan.policy.approval import needs_no_approval
+from toolplan.policy.consent import (
+    Consent,
+    Effect,
+    ValueApproval,
+    call_digest,
+    effect_of,
+    is_as_shown,
+)
+from toolplan.policy.execution_plan import ExecutionPlan
 from toolplan.storage.journal import JournalError, Recovered, Slot, Store, recover, to_record
-from toolplan.threads import in_thread
 
 LEFT_OUT: Final = "left-out"
 """The code of the end of a run that another one, without some of its calls, continues."""

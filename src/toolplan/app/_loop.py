@@ -14,23 +14,22 @@ from typing import Final
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from toolplan import deltas, traces
 from toolplan.app._approve import approver_for, approver_of, by_values, chosen, refuse_wrong
 from toolplan.app._setup import Setup, Start, estimate, foreseen, noted
 from toolplan.app._streaming import ReportedSteps, StreamedDraft, StreamingDraft
 from toolplan.app.results import AskResult
-from toolplan.approval import INVENTED, ApprovalRequired, approve
 from toolplan.compiler import Compiled, about_question
-from toolplan.diagnostics import Diagnostic
-from toolplan.engines import run, run_stream
-from toolplan.events import Event, ItemEnded, Run, RunState, StepFailed, StepSucceeded
-from toolplan.execution_plan import ExecutionPlan
-from toolplan.path import Json
-from toolplan.plan import Step
+from toolplan.compiler.rules.invented_literal import EARLIER, invented_literal, is_of_model
+from toolplan.engine import deltas, run, run_stream
+from toolplan.events import Event, ItemEnded, Run, RunState, StepFailed, StepSucceeded, traces
+from toolplan.plan.diagnostics import Diagnostic
+from toolplan.plan.model import Step
+from toolplan.plan.path import Json
 from toolplan.planners import Attempt, Draft, Planner, Proposal, Question, Remembering
 from toolplan.planners.guarded import proposed
+from toolplan.policy.approval import INVENTED, ApprovalRequired, approve
+from toolplan.policy.execution_plan import ExecutionPlan
 from toolplan.providers import ModelError
-from toolplan.rules.invented_literal import EARLIER, invented_literal, is_of_model
 from toolplan.storage.journal import Store
 
 logger = logging.getLogger("toolplan")

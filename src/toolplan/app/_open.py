@@ -28,14 +28,14 @@ from toolplan.app._toolset import (
 from toolplan.app.app import App
 from toolplan.app.home import PolicyArgument, home, journal_place, policy_of
 from toolplan.app.settings import FILE, Settings, read_settings
-from toolplan.errors import ToolplanError
-from toolplan.path import Json, copied
-from toolplan.plan import Limits
+from toolplan.base.errors import ToolplanError
+from toolplan.compiler.rules import Rule
+from toolplan.plan.model import Limits
+from toolplan.plan.path import Json, copied
 from toolplan.planners import Planner
-from toolplan.render.printable import printable
-from toolplan.rules import Rule
+from toolplan.schema.tool import Arguments, Tool, Toolbox
+from toolplan.show.printable import printable
 from toolplan.storage.journal import Store
-from toolplan.tools import Arguments, Tool, Toolbox
 
 logger = logging.getLogger("toolplan")
 

@@ -12,19 +12,20 @@ from typing import Final, cast
 from msgspec import Struct
 from msgspec.structs import replace
 
-from toolplan import providers, traces
+from toolplan import providers
 from toolplan.app.settings import Settings
+from toolplan.base.errors import ToolplanError
+from toolplan.base.extras import check_beside
 from toolplan.dates import Weeks
-from toolplan.diagnostics import did_you_mean, near
-from toolplan.errors import ToolplanError
-from toolplan.extras import check_beside
-from toolplan.flows import Policy
-from toolplan.path import Json
+from toolplan.events import traces
+from toolplan.plan.diagnostics import did_you_mean, near
+from toolplan.plan.path import Json
 from toolplan.planners import Planner, fallback
 from toolplan.planners.context import PlannerContext
 from toolplan.planners.fallback import Escalation
 from toolplan.planners.offline import NAME as OFFLINE
 from toolplan.planners.offline import PLANNERS, offline_planner
+from toolplan.policy import Policy
 from toolplan.providers import Ended, Model, ModelError, ModelRequest, Piece, Restarted, Text
 
 DEFAULT_ATTEMPTS: Final = 3

@@ -9,8 +9,9 @@ from typing import cast
 
 from msgspec.structs import replace
 
-from toolplan import dry_run, engines, providers
-from toolplan import summary as summaries
+from toolplan import engine as engines
+from toolplan import providers
+from toolplan.app import dry_run
 from toolplan.app._approve import Approve, ByPlan, approver_for, by_values
 from toolplan.app._decisions import consents_of, metadata_of
 from toolplan.app._left_out import without_calls
@@ -18,19 +19,20 @@ from toolplan.app._loop import Loop
 from toolplan.app._setup import ADVICE, Setup, Start
 from toolplan.app.results import AskResult, RunResult
 from toolplan.app.resume import tools_in
-from toolplan.approval import Approver
-from toolplan.consent import Answer, Consent, Decide, Effect, LeaveOut, ValueApproval
-from toolplan.engines import CannotRun, Decided
-from toolplan.errors import ToolplanError
+from toolplan.base.errors import ToolplanError
+from toolplan.base.threads import in_thread
+from toolplan.engine import CannotRun, Decided
 from toolplan.events import CallIntended, Event, Run, RunState, fold
-from toolplan.execution_plan import ExecutionPlan
-from toolplan.flows import Vouched
-from toolplan.path import Json
-from toolplan.plan_json import load
+from toolplan.events.traces import workflow
+from toolplan.plan.canonical import load
+from toolplan.plan.path import Json
+from toolplan.policy import Vouched
+from toolplan.policy.approval import Approver
+from toolplan.policy.consent import Answer, Consent, Decide, Effect, LeaveOut, ValueApproval
+from toolplan.policy.execution_plan import ExecutionPlan
+from toolplan.schema.tool import on_day
+from toolplan.show import summary as summaries
 from toolplan.storage.journal import Slot, Store
-from toolplan.threads import in_thread
-from toolplan.tools import on_day
-from toolplan.traces import workflow
 
 
 class PartialApprovals:

@@ -15,32 +15,32 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from toolplan import compiler
-from toolplan.answer import Answer, InsightFunction, answer
 from toolplan.app._approve import Approve
 from toolplan.app._decisions import day_at
 from toolplan.app.limits import NO_LIMITS, LimitOptions, run_options
 from toolplan.app.results import AskResult, CheckResult
 from toolplan.app.resume import plan_in
 from toolplan.app.settings import Settings
-from toolplan.approval import MADE_BY, maker
+from toolplan.base.errors import ToolplanError
 from toolplan.compiler import Compiled, compile_plan, output_schemas, text_of
+from toolplan.compiler.rules import Rule
 from toolplan.dates import Times
 from toolplan.dialects import known_dialect
-from toolplan.engines import RunOptions
-from toolplan.errors import ToolplanError
+from toolplan.engine import RunOptions
+from toolplan.engine.forecast import Forecast, forecast
 from toolplan.events import Event, Run
-from toolplan.execution_plan import ExecutionPlan
-from toolplan.flows import Policy
-from toolplan.forecast import Forecast, forecast
-from toolplan.path import Json
-from toolplan.plan import Limits, Plan
-from toolplan.plan_json import dump
+from toolplan.plan.canonical import dump
+from toolplan.plan.model import Limits, Plan
+from toolplan.plan.path import Json
+from toolplan.policy import Policy
+from toolplan.policy.approval import MADE_BY, maker
+from toolplan.policy.execution_plan import ExecutionPlan
 from toolplan.providers import UsageTracker
-from toolplan.render.diagnostics import located
-from toolplan.render.plan_tree import effect_marks
-from toolplan.rules import Rule
+from toolplan.schema.tool import Toolbox
+from toolplan.show.answer import Answer, InsightFunction, answer
+from toolplan.show.diagnostics import located
+from toolplan.show.plan_tree import effect_marks
 from toolplan.storage.journal import RunRecord, Store
-from toolplan.tools import Toolbox
 
 ADVICE: Final = "run_with"
 """The metadata of a plan that has run: what its tools were opened with."""

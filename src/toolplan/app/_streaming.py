@@ -10,11 +10,12 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
-from toolplan import compiler, engines
+from toolplan import compiler
+from toolplan import engine as engines
 from toolplan.compiler import Compiled
 from toolplan.dialects import DIALECTS
 from toolplan.events import Run
-from toolplan.plan import Step
+from toolplan.plan.model import Step
 from toolplan.planners import Draft, DraftText
 
 OnStep: TypeAlias = Callable[[Step], None]

@@ -14,17 +14,18 @@ from msgspec import Struct
 from msgspec.structs import asdict, replace
 
 import toolplan
-from toolplan import extract as extraction
 from toolplan import providers
 from toolplan.app._decisions import metadata_of
 from toolplan.app._setup import ADVICE
 from toolplan.app.home import LEARNED, home
 from toolplan.app.learned import with_learned
 from toolplan.app.settings import LABELS, Settings, source_tables
-from toolplan.errors import ToolplanError
-from toolplan.path import Json
-from toolplan.sources._base import OpenedTools, SourceContext, not_asked
-from toolplan.sources.combined import (
+from toolplan.base.errors import ToolplanError
+from toolplan.plan.path import Json
+from toolplan.schema.tool import Effects, Tool, Toolbox, ToolObjectError
+from toolplan.tools import extract as extraction
+from toolplan.tools._base import OpenedTools, SourceContext, not_asked
+from toolplan.tools.combined import (
     GIVEN,
     Accept,
     NamedSource,
@@ -32,8 +33,7 @@ from toolplan.sources.combined import (
     distinct,
     labels_of,
 )
-from toolplan.sources.named import ADDED, source_of
-from toolplan.tools import Effects, Tool, Toolbox, ToolObjectError
+from toolplan.tools.named import ADDED, source_of
 
 ToolItem: TypeAlias = (
     str | os.PathLike[str] | ModuleType | Tool | Toolbox | Callable[..., object] | dict[str, Any]

@@ -15,10 +15,8 @@ from typing import Any, Literal, Self, TypeVar, overload
 
 from msgspec.structs import replace
 
-from toolplan import deltas, providers
-from toolplan import dry_run as dry_runs
-from toolplan import summary as summaries
-from toolplan.answer import InsightFunction
+from toolplan import providers
+from toolplan.app import dry_run as dry_runs
 from toolplan.app import workers as machines
 from toolplan.app._approve import Approve
 from toolplan.app._arguments import checked_methods
@@ -47,22 +45,24 @@ from toolplan.app._setup import (
 from toolplan.app.limits import NO_LIMITS, Concurrency, LimitOptions
 from toolplan.app.results import AskResult, CheckResult, RunResult
 from toolplan.app.wait import wait
+from toolplan.base.threads import in_thread
 from toolplan.compiler import Compiled, Tools, toolbox
-from toolplan.consent import Effect
-from toolplan.engines import RunOptions
+from toolplan.compiler.rules import Rule
+from toolplan.engine import RunOptions, deltas
+from toolplan.engine.forecast import Forecast
 from toolplan.events import Event, Run
-from toolplan.execution_plan import ExecutionPlan
-from toolplan.flows import Policy
-from toolplan.forecast import Forecast
-from toolplan.path import Json
-from toolplan.plan import Limits, Step
+from toolplan.plan.model import Limits, Step
+from toolplan.plan.path import Json
 from toolplan.planners import Attempt, Planner, Question, Refusal
-from toolplan.render.plan_tree import effect_marks
-from toolplan.render.printable import printable
-from toolplan.rules import Rule
+from toolplan.policy import Policy
+from toolplan.policy.consent import Effect
+from toolplan.policy.execution_plan import ExecutionPlan
+from toolplan.show import summary as summaries
+from toolplan.show.answer import InsightFunction
+from toolplan.show.plan_tree import effect_marks
+from toolplan.show.printable import printable
 from toolplan.storage import memory as memories
 from toolplan.storage.journal import RunEntry, Store
-from toolplan.threads import in_thread
 
 logger = logging.getLogger("toolplan")
 
@@ -99,7 +99,7 @@ class App:
         Args:
             tools: what plans may call.
             planner: what proposes plans.
-            insights: functions that find sentences in results (`toolplan.answer`).
+            insights: functions that find sentences in results (`toolplan.show.answer`).
             policy: what plans may use.
             limits: the largest plans and runs.
             rules: what plans are checked by. None: the rules of all installed packages.
@@ -313,7 +313,7 @@ class App:
 
         The plan is the result of `plan` or `check`, a plan, text in `dialect`, or a JSON document.
         With `dry_run` no tool is called: it returns what a run would do with sample values. Steps
-        of the events `done` are not run again (`toolplan.deltas`). All else is as for `ask`.
+        of the events `done` are not run again (`toolplan.engine.deltas`). All else is as for `ask`.
 
         Raises:
             ToolplanError: the plan does not pass the check, or a limit is wrong.

@@ -18,21 +18,21 @@ from toolplan.app.home import FILE as POLICY
 from toolplan.app.home import home, journal_at, journal_place, policy_of
 from toolplan.app.settings import Settings, read_settings
 from toolplan.app.workers import stranded_texts
+from toolplan.base.errors import ToolplanError
+from toolplan.base.extensions import KINDS, EntryPoint, Extensions
+from toolplan.base.extras import extras, install_command
+from toolplan.base.release import own_version
+from toolplan.compiler.rules import all_rules
+from toolplan.compiler.rules._all import guarded_rules
 from toolplan.dialects._guarded import guarded_dialect
-from toolplan.errors import ToolplanError
-from toolplan.extensions import KINDS, EntryPoint, Extensions
-from toolplan.extras import extras, install_command
-from toolplan.flows import Policy, Vouched
 from toolplan.planners.guarded import guarded_factory
+from toolplan.policy import Policy, Vouched
 from toolplan.providers import configured_models
 from toolplan.providers._endpoint import guarded_provider
-from toolplan.release import own_version
-from toolplan.render.printable import count_text
-from toolplan.rules import all_rules
-from toolplan.rules._all import guarded_rules
-from toolplan.sources._guarded import guarded_source, guarded_tool
+from toolplan.schema.tool import Toolbox
+from toolplan.show.printable import count_text
 from toolplan.storage.journal import Store
-from toolplan.tools import Toolbox
+from toolplan.tools._guarded import guarded_source, guarded_tool
 
 _BUILTIN: Final = "builtin"
 _RULES: Final = "toolplan.rules"

@@ -9,10 +9,10 @@ from typing import Final, TypeAlias
 
 import platformdirs
 
-from toolplan import flows
+from toolplan import policy as flows
 from toolplan.app.settings import Settings, file_fault, read_settings
-from toolplan.errors import ToolplanError
-from toolplan.flows import Policy, PolicyError
+from toolplan.base.errors import ToolplanError
+from toolplan.policy import Policy, PolicyError
 from toolplan.storage.journal import Place, Store, is_address, open_journal
 
 VARIABLE: Final = "TOOLPLAN_HOME"

@@ -7,10 +7,10 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from toolplan import sources  # what learns is loaded where tools declare no output
+from toolplan import tools as sources
 from toolplan.events import Run
-from toolplan.plan import Plan
-from toolplan.tools import LearnedOutput, Tool, Toolbox
+from toolplan.plan.model import Plan
+from toolplan.schema.tool import LearnedOutput, Tool, Toolbox
 
 
 def with_learned(tools: Toolbox, path: Path, note: Callable[[str], None]) -> Toolbox:

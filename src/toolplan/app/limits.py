@@ -8,11 +8,11 @@ from typing import Final, TypeAlias, cast
 from msgspec import Struct, ValidationError, convert
 
 from toolplan.app.settings import Calls, Seconds, Settings
-from toolplan.diagnostics import did_you_mean, near
-from toolplan.engines import RunOptions
-from toolplan.errors import ToolplanError
-from toolplan.path import Json
-from toolplan.tools import Toolbox
+from toolplan.base.errors import ToolplanError
+from toolplan.engine import RunOptions
+from toolplan.plan.diagnostics import did_you_mean, near
+from toolplan.plan.path import Json
+from toolplan.schema.tool import Toolbox
 
 Concurrency: TypeAlias = int | str | Sequence[str] | Mapping[str, int]
 """The most calls at once: a number for all; `NAME=N` or `{NAME: N}` for a tool or a source."""

@@ -6,21 +6,21 @@ from typing import Self
 
 from msgspec import Struct, field
 
-from toolplan import summary as summaries
-from toolplan.answer import Answer
+from toolplan.base.errors import ToolplanError
+from toolplan.base.shown import Shown, counted
 from toolplan.compiler import Compiled
-from toolplan.consent import Effect, effects_of
-from toolplan.diagnostics import Diagnostic
-from toolplan.errors import ToolplanError
 from toolplan.events import Run
-from toolplan.execution_plan import ExecutionPlan
-from toolplan.plan_json import load
+from toolplan.plan.canonical import load
+from toolplan.plan.diagnostics import Diagnostic
 from toolplan.planners import Attempt, Clarification, Draft, Proposal, Question, Refusal
+from toolplan.policy.consent import Effect, effects_of
+from toolplan.policy.execution_plan import ExecutionPlan
 from toolplan.providers import ModelError
-from toolplan.render import diagnostics as diagnostics_view
-from toolplan.render.plan_tree import plan_text
-from toolplan.render.printable import printable
-from toolplan.shown import Shown, counted
+from toolplan.show import diagnostics as diagnostics_view
+from toolplan.show import summary as summaries
+from toolplan.show.answer import Answer
+from toolplan.show.plan_tree import plan_text
+from toolplan.show.printable import printable
 
 
 class AskResult(Shown, Struct, frozen=True):

@@ -10,20 +10,20 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from toolplan.approval import Approver
+from toolplan.base.errors import ToolplanError
 from toolplan.compiler import Tools, compile_plan, toolbox
-from toolplan.consent import NO_CONSENTS, Consent, ValueApproval
-from toolplan.engines import CannotRun, Decided, RunOptions
-from toolplan.engines import resume as go_on
-from toolplan.errors import ToolplanError
+from toolplan.compiler.rules import Rule
+from toolplan.engine import CannotRun, Decided, RunOptions
+from toolplan.engine import resume as go_on
 from toolplan.events import Event, Failure, Run, RunEnded, RunState
-from toolplan.execution_plan import ExecutionPlan
-from toolplan.flows import Policy
-from toolplan.path import Json
-from toolplan.plan import Limits
-from toolplan.rules import Rule
+from toolplan.plan.model import Limits
+from toolplan.plan.path import Json
+from toolplan.policy import Policy
+from toolplan.policy.approval import Approver
+from toolplan.policy.consent import NO_CONSENTS, Consent, ValueApproval
+from toolplan.policy.execution_plan import ExecutionPlan
+from toolplan.schema.tool import Tool, Toolbox
 from toolplan.storage.journal import RunRecord, Slot, Store, to_record
-from toolplan.tools import Tool, Toolbox
 
 _OVER: Final = (RunState.SUCCEEDED, RunState.FAILED, RunState.CANCELLED)
 _NO_DECISIONS: Final[Mapping[Slot, Decided]] = MappingProxyType({})

@@ -18,13 +18,13 @@ from zoneinfo import ZoneInfo
 from msgspec import Meta, Struct, ValidationError, convert, field
 from msgspec.structs import fields
 
-from toolplan.answer import Thresholds
-from toolplan.diagnostics import did_you_mean, near
-from toolplan.errors import ToolplanError
-from toolplan.extras import check_beside
+from toolplan.base.errors import ToolplanError
+from toolplan.base.extras import check_beside
+from toolplan.plan.diagnostics import did_you_mean, near
 from toolplan.providers import SETTABLE, Model, UsageTracker, open_model
-from toolplan.sources.named import SOURCES
-from toolplan.tools import Effects
+from toolplan.schema.tool import Effects
+from toolplan.show.answer import Thresholds
+from toolplan.tools.named import SOURCES
 
 FILE: Final = "toolplan.toml"
 LABELS: Final = tuple(label.value for label in Effects)

@@ -7,9 +7,9 @@ import inspect
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 
-from toolplan.errors import ToolplanError
-from toolplan.event_loop import run_bounded
-from toolplan.extensions import described
+from toolplan.base.errors import ToolplanError
+from toolplan.base.event_loop import run_bounded
+from toolplan.base.extensions import described
 
 _T = TypeVar("_T")
 

@@ -18,9 +18,9 @@ from toolplan.app._kept import Kept
 from toolplan.app._setup import ADVICE, Setup, noted
 from toolplan.app.limits import Concurrency, LimitOptions
 from toolplan.app.resume import tools_in
-from toolplan.approval import Approval, ApprovalRequired, approve, approve_digest
-from toolplan.consent import Consent, Effect, ValueApproval
-from toolplan.engines import (
+from toolplan.base.errors import ToolplanError
+from toolplan.base.threads import in_thread
+from toolplan.engine import (
     CannotRun,
     Decided,
     RunOptions,
@@ -29,16 +29,16 @@ from toolplan.engines import (
     no_call_waits,
     prepare,
 )
-from toolplan.errors import ToolplanError
 from toolplan.events import Event, Run, RunEnded, RunParked, RunState, RunWaiting, fold
-from toolplan.execution_plan import ExecutionPlan
-from toolplan.path import Json
-from toolplan.render.printable import count_text
-from toolplan.render.runs_view import SHORT
+from toolplan.plan.path import Json
+from toolplan.policy.approval import Approval, ApprovalRequired, approve, approve_digest
+from toolplan.policy.consent import Consent, Effect, ValueApproval
+from toolplan.policy.execution_plan import ExecutionPlan
+from toolplan.schema.tool import Tool, Toolbox
+from toolplan.show.printable import count_text
+from toolplan.show.runs_view import SHORT
 from toolplan.storage.journal import JournalError, RunRecord, Slot, Store, follow, recover
 from toolplan.storage.journal.worker_runs import COUNTED, WorkerRuns
-from toolplan.threads import in_thread
-from toolplan.tools import Tool, Toolbox
 
 _MOST_NAMED: Final = 20
 

@@ -11,12 +11,12 @@ from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from typing import Final
 
-from toolplan import event_loop, own_code, threads
 from toolplan.app.settings import file_fault
+from toolplan.base import event_loop, own_code, threads
+from toolplan.base.errors import ToolplanError, sentence
 from toolplan.cli import _commands, terminal
 from toolplan.cli.terminal import Exit, note
-from toolplan.errors import ToolplanError, sentence
-from toolplan.render.printable import printable
+from toolplan.show.printable import printable
 
 
 def main(arguments: list[str] | None = None) -> None:

@@ -15,14 +15,6 @@ from toolplan.app._approve import VALUES, Approve, ByPlan, DigestApprover
 from toolplan.app._runs import maker_of
 from toolplan.app.app import App
 from toolplan.app.wait import RunStopped
-from toolplan.approval import (
-    Approval,
-    ApprovalRequired,
-    Approver,
-    EffectStep,
-    approve,
-    effect_steps,
-)
 from toolplan.cli._display import Display
 from toolplan.cli.outcome import (
     report_usage,
@@ -30,17 +22,25 @@ from toolplan.cli.outcome import (
 )
 from toolplan.cli.terminal import CommandError, discard_input, err, note, show_long
 from toolplan.compiler import Compiled
-from toolplan.consent import Answer, Denied, Effect, LeaveOut, ValueApproval, needs_values
-from toolplan.diagnostics import Diagnostic
+from toolplan.engine.forecast import Forecast
 from toolplan.events import Event, Run
-from toolplan.execution_plan import ExecutionPlan
-from toolplan.forecast import Forecast
-from toolplan.render import approval_view, effects_view
-from toolplan.render.diagnostics import DiagnosticView, Located
-from toolplan.render.printable import printable
-from toolplan.render.runs_view import compared_text, forecast_text
+from toolplan.plan.diagnostics import Diagnostic
+from toolplan.policy.approval import (
+    Approval,
+    ApprovalRequired,
+    Approver,
+    EffectStep,
+    approve,
+    effect_steps,
+)
+from toolplan.policy.consent import Answer, Denied, Effect, LeaveOut, ValueApproval, needs_values
+from toolplan.policy.execution_plan import ExecutionPlan
+from toolplan.schema.tool import Effects
+from toolplan.show import approval_view, effects_view
+from toolplan.show.diagnostics import DiagnosticView, Located
+from toolplan.show.printable import printable
+from toolplan.show.runs_view import compared_text, forecast_text
 from toolplan.storage.journal import JournalError, Store
-from toolplan.tools import Effects
 
 
 class RunGuard:

@@ -17,12 +17,12 @@ from cyclopts import (
 )
 from cyclopts.completion.detect import ShellDetectionError, detect_shell
 
+from toolplan.base.errors import ToolplanError
+from toolplan.base.extensions import EntryPoint, Extensions, described
+from toolplan.base.extras import check_beside
+from toolplan.base.release import own_version
 from toolplan.cli.terminal import CommandError, note, out
-from toolplan.diagnostics import near
-from toolplan.errors import ToolplanError
-from toolplan.extensions import EntryPoint, Extensions, described
-from toolplan.extras import check_beside
-from toolplan.release import own_version
+from toolplan.plan.diagnostics import near
 
 COMMANDS: Final = {
     "ask": "Answer a question: plan, show the plan, run it, print the answer.",

@@ -12,12 +12,12 @@ from typing import Final, TextIO
 from toolplan.cli import terminal
 from toolplan.cli.terminal import err, make_way, out
 from toolplan.events import Event
-from toolplan.execution_plan import ExecutionPlan
+from toolplan.policy.execution_plan import ExecutionPlan
 from toolplan.providers import ModelCall, UsageTracker
-from toolplan.render.plan_tree import effect_marks, plan_tree
-from toolplan.render.printable import cut, printable
-from toolplan.render.run_progress import RunProgress
-from toolplan.tools import Tool
+from toolplan.schema.tool import Tool
+from toolplan.show.plan_tree import effect_marks, plan_tree
+from toolplan.show.printable import cut, printable
+from toolplan.show.run_progress import RunProgress
 
 
 class Display:

@@ -10,7 +10,7 @@ from toolplan.app.home import home, user_journal
 from toolplan.app.settings import read_settings
 from toolplan.cli.terminal import ask_claim, note
 from toolplan.providers import Model, ModelError
-from toolplan.render.printable import printable
+from toolplan.show.printable import printable
 from toolplan.storage.journal import Store, open_journal
 
 

@@ -10,17 +10,17 @@ from cyclopts import Parameter
 
 from toolplan.app.resume import plan_of
 from toolplan.app.wait import run_to_end
-from toolplan.approval import effect_steps
 from toolplan.cli._approval import agreed_to, approved_by_word, new_word
 from toolplan.cli._tools import opened_journal
 from toolplan.cli.options import JournalOption, JsonFlag
 from toolplan.cli.placed import placed, reached, report_placed, user_name
 from toolplan.cli.run import RunArgument
 from toolplan.cli.terminal import CommandError, err, note, print_json
-from toolplan.engines import cancel
+from toolplan.engine import cancel
 from toolplan.events import RunState
-from toolplan.render.approval_view import ApprovalView
-from toolplan.render.runs_view import SHORT
+from toolplan.policy.approval import effect_steps
+from toolplan.show.approval_view import ApprovalView
+from toolplan.show.runs_view import SHORT
 
 DigestArgument = Annotated[str, Parameter(help="The digest of its plan, as it was shown.")]
 UnaskedFlag = Annotated[bool, Parameter(help="Do not ask on the terminal.")]

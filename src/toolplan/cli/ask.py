@@ -15,6 +15,8 @@ from cyclopts import Parameter
 from toolplan.app._open import open
 from toolplan.app.results import AskResult
 from toolplan.app.wait import run_to_end
+from toolplan.base.extensions import Extensions
+from toolplan.base.extras import check_beside
 from toolplan.cli import options, plan_file
 from toolplan.cli._approval import RunGuard
 from toolplan.cli._display import Display, thinking_shown
@@ -27,15 +29,13 @@ from toolplan.cli.outcome import (
 )
 from toolplan.cli.plan_file import plan_document, plan_text
 from toolplan.cli.terminal import CommandError, Exit, ask_claim, note, print_json
-from toolplan.deltas import Delta
 from toolplan.dialects import known_dialect
-from toolplan.extensions import Extensions
-from toolplan.extras import check_beside
-from toolplan.path import Json
-from toolplan.plan import Step
+from toolplan.engine.deltas import Delta
+from toolplan.plan.model import Step
+from toolplan.plan.path import Json
 from toolplan.planners import Clarification
-from toolplan.render.plan_tree import effect_marks
-from toolplan.render.printable import printable
+from toolplan.show.plan_tree import effect_marks
+from toolplan.show.printable import printable
 
 PlanOnly = Annotated[bool, Parameter(help="Show the plan, and run nothing.")]
 EagerFlag = Annotated[

@@ -9,21 +9,21 @@ from msgspec.structs import replace
 
 from toolplan.app.home import home, policy_of
 from toolplan.app.settings import FILE
+from toolplan.base.release import own_version
 from toolplan.cli import options
 from toolplan.cli._tools import opened, opened_if_given
 from toolplan.cli.plan_file import PlanFile, print_diagnostics, read_plan, write_plan
 from toolplan.cli.terminal import CommandError, Exit, err, note, out, print_json
 from toolplan.compiler import compile_plan, examine, fixed_text, flows_of
-from toolplan.diagnostics import Severity, to_json
-from toolplan.flows import Policy, Vouched, draft_policy
-from toolplan.path import Json
-from toolplan.plan import Plan, step_refs
-from toolplan.release import own_version
-from toolplan.render.diagnostics import fix_texts, pointer_text, sarif
-from toolplan.render.flow_view import FlowsView, flow_to_json
-from toolplan.render.printable import count_text, printable
-from toolplan.rules import rule_pages
-from toolplan.tools import Toolbox
+from toolplan.compiler.rules import rule_pages
+from toolplan.plan.diagnostics import Severity, to_json
+from toolplan.plan.model import Plan, step_refs
+from toolplan.plan.path import Json
+from toolplan.policy import Policy, Vouched, draft_policy
+from toolplan.schema.tool import Toolbox
+from toolplan.show.diagnostics import fix_texts, pointer_text, sarif
+from toolplan.show.flow_view import FlowsView, flow_to_json
+from toolplan.show.printable import count_text, printable
 
 FixFlag = Annotated[bool, Parameter(help="Save the safe fixes in the file.")]
 FormatOption = Annotated[

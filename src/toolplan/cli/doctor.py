@@ -7,8 +7,8 @@ from typing import Final
 from toolplan.app.checkup import Finding, State, check_up
 from toolplan.cli.options import JsonFlag, ToolsOption
 from toolplan.cli.terminal import Exit, out, print_json
-from toolplan.render._lines import Prose
-from toolplan.render.printable import count_text, printable
+from toolplan.show._lines import Prose
+from toolplan.show.printable import count_text, printable
 
 _SIGNS: Final = {State.FINE: ("✓", ""), State.ABSENT: ("–", "dim"), State.FAULTY: ("✗", "bold red")}
 

@@ -11,10 +11,10 @@ from msgspec import to_builtins
 
 from toolplan.cli.options import JsonFlag
 from toolplan.cli.terminal import CommandError, note, print_json
-from toolplan.diagnostics import did_you_mean, near
 from toolplan.mcp_server.clients import CLIENTS, Client
 from toolplan.mcp_server.install import install, uninstall
-from toolplan.render.printable import printable
+from toolplan.plan.diagnostics import did_you_mean, near
+from toolplan.show.printable import printable
 
 _NAMES: Final = ", ".join(CLIENTS)
 FromOption = Annotated[

@@ -13,12 +13,12 @@ from cyclopts import Parameter
 from toolplan.app.home import home
 from toolplan.cli.options import JsonFlag
 from toolplan.cli.terminal import CommandError, err, note, print_json
-from toolplan.diagnostics import did_you_mean, near
-from toolplan.render.printable import printable
-from toolplan.sources.mcp.servers import Server, read_servers
-from toolplan.sources.mcp.sign_ins import SignIns
-from toolplan.sources.mcp.signing_in import sign_in, sign_out
-from toolplan.tools import ToolObjectError
+from toolplan.plan.diagnostics import did_you_mean, near
+from toolplan.schema.tool import ToolObjectError
+from toolplan.show.printable import printable
+from toolplan.tools.mcp.servers import Server, read_servers
+from toolplan.tools.mcp.sign_ins import SignIns
+from toolplan.tools.mcp.signing_in import sign_in, sign_out
 
 ServerArgument = Annotated[str, Parameter(help="The name of a server in the file.")]
 ServersOption = Annotated[

@@ -11,8 +11,8 @@ from toolplan.app._open import open
 from toolplan.app.wait import run_to_end
 from toolplan.cli import options
 from toolplan.cli.terminal import CommandError, note
-from toolplan.http_server.guard import is_loopback
 from toolplan.mcp_server import DEFAULT_PORT, CannotServe, http_token, serve
+from toolplan.mcp_server.http.guard import is_loopback
 
 GRACE_S: Final = 1.0
 """Seconds to wait after the latest answer, times the share of servers that are missing."""

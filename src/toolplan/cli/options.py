@@ -11,7 +11,7 @@ from cyclopts import Parameter, Token, validators
 from toolplan.app._approve import VALUES
 from toolplan.cli.terminal import CommandError
 from toolplan.dialects import DIALECTS
-from toolplan.execution_plan import is_digest
+from toolplan.policy.execution_plan import is_digest
 
 _MOST_TIMES: Final = 1_000
 _TOOLS_HELP: Final = (

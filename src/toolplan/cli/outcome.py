@@ -8,27 +8,27 @@ from typing import NoReturn
 
 from msgspec.structs import asdict
 
-from toolplan.answer import Answer
 from toolplan.app.app import App
 from toolplan.app.results import AskResult
 from toolplan.cli.plan_file import PlanFile, plan_document, print_diagnostics
 from toolplan.cli.terminal import CommandError, Exit, err, note, out, print_json
-from toolplan.consent import effects_of
-from toolplan.diagnostics import to_json as diagnostic_to_json
 from toolplan.events import Run, to_json
-from toolplan.execution_plan import ExecutionPlan
-from toolplan.path import Json
-from toolplan.plan import Plan
+from toolplan.plan.diagnostics import to_json as diagnostic_to_json
+from toolplan.plan.model import Plan
+from toolplan.plan.path import Json
 from toolplan.planners import Clarification, Draft
+from toolplan.policy.consent import effects_of
+from toolplan.policy.execution_plan import ExecutionPlan
 from toolplan.providers import UsageTracker
-from toolplan.render import effects_view, runs_view
-from toolplan.render._lines import Prose
-from toolplan.render.diagnostics import DiagnosticView, Located
-from toolplan.render.document import DocumentView
-from toolplan.render.plan_tree import plan_tree
-from toolplan.render.printable import count_text, fit_encoding, printable
-from toolplan.summary import Summary
-from toolplan.tools import Toolbox
+from toolplan.schema.tool import Toolbox
+from toolplan.show import effects_view, runs_view
+from toolplan.show._lines import Prose
+from toolplan.show.answer import Answer
+from toolplan.show.diagnostics import DiagnosticView, Located
+from toolplan.show.document import DocumentView
+from toolplan.show.plan_tree import plan_tree
+from toolplan.show.printable import count_text, fit_encoding, printable
+from toolplan.show.summary import Summary
 
 
 def print_run(

@@ -16,8 +16,8 @@ from toolplan.app.wait import run_to_end
 from toolplan.app.workers import stranded_texts
 from toolplan.cli._tools import opened_journal
 from toolplan.cli.terminal import CommandError, Exit, note, print_json
-from toolplan.path import Json
-from toolplan.render.runs_view import SHORT
+from toolplan.plan.path import Json
+from toolplan.show.runs_view import SHORT
 from toolplan.storage.journal import Store
 from toolplan.storage.journal.worker_runs import WorkerRuns
 

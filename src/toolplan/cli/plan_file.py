@@ -17,15 +17,15 @@ from toolplan.app.home import journal_at, user_journal
 from toolplan.app.settings import file_fault
 from toolplan.cli.terminal import CommandError, err, note
 from toolplan.compiler import parse, to_text
-from toolplan.diagnostics import CannotExpress, Diagnostic, to_json
 from toolplan.dialects import dialect_of, known_dialect
-from toolplan.plan import Limits, Plan
-from toolplan.render.console import Output
-from toolplan.render.diagnostics import DiagnosticView, Located, located
-from toolplan.render.printable import harmless_json
+from toolplan.plan.diagnostics import CannotExpress, Diagnostic, to_json
+from toolplan.plan.model import Limits, Plan
+from toolplan.schema.tool import Toolbox
+from toolplan.show.console import Output
+from toolplan.show.diagnostics import DiagnosticView, Located, located
+from toolplan.show.printable import harmless_json
 from toolplan.storage.journal import JournalError
 from toolplan.storage.shared_file import write_whole
-from toolplan.tools import Toolbox
 
 
 class PlanFile(Struct, frozen=True):

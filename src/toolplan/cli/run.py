@@ -12,6 +12,7 @@ from toolplan.app._decisions import consents_of, decisions_of, left_out_items
 from toolplan.app._open import open
 from toolplan.app._toolset import effect_labels, reopening
 from toolplan.app.app import App
+from toolplan.app.dry_run import dry_view
 from toolplan.app.results import RunResult
 from toolplan.app.wait import run_to_end
 from toolplan.cli import options
@@ -22,11 +23,10 @@ from toolplan.cli.outcome import checked_plan, print_run
 from toolplan.cli.placed import Decisions, continue_after_failover, placed, send
 from toolplan.cli.plan_file import read_plan
 from toolplan.cli.terminal import CommandError, Exit, ask_claim, note, out, print_json
-from toolplan.dry_run import dry_view
-from toolplan.execution_plan import ExecutionPlan
-from toolplan.path import Json
-from toolplan.render.plan_tree import effect_marks, plan_tree
-from toolplan.render.runs_view import SHORT
+from toolplan.plan.path import Json
+from toolplan.policy.execution_plan import ExecutionPlan
+from toolplan.show.plan_tree import effect_marks, plan_tree
+from toolplan.show.runs_view import SHORT
 
 DryFlag = Annotated[bool, Parameter(help="Call no tool; report what would go wrong.")]
 

@@ -16,9 +16,9 @@ from toolplan.cli._tools import opened_journal
 from toolplan.cli.options import JournalOption, JsonFlag
 from toolplan.cli.placed import report_placed, without_worker
 from toolplan.cli.terminal import CommandError, note, out, print_json
-from toolplan.path import Json
-from toolplan.render.printable import count_text
-from toolplan.render.runs_view import RunLine, RunsView
+from toolplan.plan.path import Json
+from toolplan.show.printable import count_text
+from toolplan.show.runs_view import RunLine, RunsView
 from toolplan.storage.journal import RunEntry
 from toolplan.storage.journal import backup as back_up
 

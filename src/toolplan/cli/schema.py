@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from typing import Final, cast
 
+from toolplan.base.error_pages import ERROR_PAGES
 from toolplan.cli._tools import opened_if_given
 from toolplan.cli.options import JsonFlag, ToolsOption
 from toolplan.cli.terminal import CommandError, out, print_json
-from toolplan.diagnostics import did_you_mean, near
-from toolplan.error_pages import ERROR_PAGES
-from toolplan.path import Json
-from toolplan.plan_json import json_schema
-from toolplan.rules import rule_pages
+from toolplan.compiler.rules import rule_pages
+from toolplan.plan.canonical import json_schema
+from toolplan.plan.diagnostics import did_you_mean, near
+from toolplan.plan.path import Json
 
 OUTPUTS: Final = {
     "approve": ("approved",),

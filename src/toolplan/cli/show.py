@@ -11,7 +11,6 @@ from typing import Annotated, TypeAlias
 from cyclopts import Parameter
 from msgspec import Struct
 
-from toolplan.answer import Answer, answer
 from toolplan.app._toolset import DEMO, Toolset, reopening
 from toolplan.cli import options
 from toolplan.cli._tools import opened_if_given, opened_journal
@@ -19,7 +18,6 @@ from toolplan.cli.outcome import print_pending
 from toolplan.cli.placed import placed, report_placed, without_worker
 from toolplan.cli.plan_file import parsed_whole, plan_document, plan_or_run, plan_text, read_plan
 from toolplan.cli.terminal import CommandError, Exit, note, out, print_json
-from toolplan.comparison import compare_plans
 from toolplan.compiler import output_schemas
 from toolplan.dialects import DIALECTS, known_dialect
 from toolplan.events import (
@@ -33,19 +31,21 @@ from toolplan.events import (
     fold,
     to_json,
 )
-from toolplan.path import Json
-from toolplan.plan import Plan
-from toolplan.plan_json import dump, load
-from toolplan.render.comparison_view import ComparisonView
-from toolplan.render.document import DocumentView
-from toolplan.render.drawings import mermaid as as_mermaid
-from toolplan.render.drawings import svg as as_svg
-from toolplan.render.plan_tree import effect_marks, plan_tree
-from toolplan.render.printable import printable
-from toolplan.render.run_progress import duration_text
-from toolplan.render.runs_view import SHORT, items_text, run_marks, status_text
+from toolplan.plan.canonical import dump, load
+from toolplan.plan.comparison import compare_plans
+from toolplan.plan.model import Plan
+from toolplan.plan.path import Json
+from toolplan.schema.tool import Tool, Toolbox
+from toolplan.show.answer import Answer, answer
+from toolplan.show.comparison_view import ComparisonView
+from toolplan.show.document import DocumentView
+from toolplan.show.drawings import mermaid as as_mermaid
+from toolplan.show.drawings import svg as as_svg
+from toolplan.show.plan_tree import effect_marks, plan_tree
+from toolplan.show.printable import printable
+from toolplan.show.run_progress import duration_text
+from toolplan.show.runs_view import SHORT, items_text, run_marks, status_text
 from toolplan.storage.journal import Store
-from toolplan.tools import Tool, Toolbox
 
 MermaidFlag = Annotated[bool, Parameter(help="Print a Mermaid flowchart.")]
 SvgFlag = Annotated[bool, Parameter(help="Print an SVG drawing.")]

@@ -11,11 +11,11 @@ from contextlib import contextmanager
 from enum import IntEnum
 from typing import Final, TextIO
 
-from toolplan.errors import ToolplanError
-from toolplan.path import Json
-from toolplan.render import printable as printables
-from toolplan.render._lines import View
-from toolplan.render.console import Output
+from toolplan.base.errors import ToolplanError
+from toolplan.plan.path import Json
+from toolplan.show import printable as printables
+from toolplan.show._lines import View
+from toolplan.show.console import Output
 
 if sys.platform == "win32":
     import msvcrt

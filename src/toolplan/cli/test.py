@@ -14,15 +14,15 @@ from toolplan.app.app import App
 from toolplan.cli.options import ContractsOption, JsonFlag, ModelOption, ToolsOption
 from toolplan.cli.plan_file import read_text, writing
 from toolplan.cli.terminal import CommandError, Exit, note, out, print_json
-from toolplan.path import Json
-from toolplan.plan_json import dump
-from toolplan.plan_tests.cases import Case, CaseFile, read_cases
-from toolplan.plan_tests.data import read_data
-from toolplan.plan_tests.measure import Figures, Measured, figures, measured
-from toolplan.plan_tests.recorded import Recorded
-from toolplan.plan_tests.runner import CaseResult, junit, open_for, run_case
-from toolplan.render._lines import Prose
-from toolplan.render.printable import count_text, printable
+from toolplan.plan.canonical import dump
+from toolplan.plan.path import Json
+from toolplan.show._lines import Prose
+from toolplan.show.printable import count_text, printable
+from toolplan.testing.plans.cases import Case, CaseFile, read_cases
+from toolplan.testing.plans.data import read_data
+from toolplan.testing.plans.measure import Figures, Measured, figures, measured
+from toolplan.testing.plans.recorded import Recorded
+from toolplan.testing.plans.runner import CaseResult, junit, open_for, run_case
 
 Files = Annotated[
     Path, Parameter(name="FILE", help="Files of questions with their expected plans; YAML or JSON.")

@@ -11,20 +11,20 @@ from cyclopts import Parameter
 from toolplan.app._toolset import Toolset
 from toolplan.app.home import home
 from toolplan.app.settings import read_settings
+from toolplan.base.event_loop import run_bounded
 from toolplan.cli._tools import opened
 from toolplan.cli.options import BaseUrlOption, EffectsOption, JsonFlag, ModelOption, ToolsOption
 from toolplan.cli.terminal import CommandError, Exit, note, out, print_json
-from toolplan.diagnostics import did_you_mean, near
-from toolplan.event_loop import run_bounded
-from toolplan.path import Json
+from toolplan.compiler.lint import Finding, finding_to_json, lint_tools
+from toolplan.compiler.lint.hints import ProposedHint, propose_values, propose_words, with_hints
+from toolplan.plan.diagnostics import did_you_mean, near
+from toolplan.plan.path import Json
 from toolplan.providers import UsageTracker
-from toolplan.render.printable import count_text, printable
-from toolplan.render.tools_view import ToolsView, ToolView
-from toolplan.sources._base import claim_lines
-from toolplan.tool_lint import Finding, finding_to_json, lint_tools
-from toolplan.tool_lint.hints import ProposedHint, propose_values, propose_words, with_hints
-from toolplan.tool_search import search_tools
-from toolplan.tools import Toolbox, ToolObjectError
+from toolplan.schema.tool import Toolbox, ToolObjectError
+from toolplan.show.printable import count_text, printable
+from toolplan.show.tools_view import ToolsView, ToolView
+from toolplan.tools._base import claim_lines
+from toolplan.tools.search import search_tools
 
 AcceptFlag = Annotated[
     bool, Parameter(help="Accept the tools as they are now, all of them or the one named.")

@@ -8,21 +8,21 @@ from typing import Final, NamedTuple, NoReturn, TypeAlias
 
 from msgspec.structs import replace
 
-from toolplan.approval import digest_of
+from toolplan.base.errors import ToolplanError
+from toolplan.base.shown import counted, shown_html, shown_text
+from toolplan.compiler.rules import PlanContext, Rule, diagnose
+from toolplan.compiler.rules.grounding import grounded
+from toolplan.compiler.rules.invented_literal import invented_literal
 from toolplan.dates import Times
-from toolplan.diagnostics import ABOUT_KEYS, REMOVED, Diagnostic, Edit, Fix, Removed, Severity
 from toolplan.dialects import known_dialect
-from toolplan.errors import ToolplanError
-from toolplan.execution_plan import ExecutionPlan
-from toolplan.flows import Flow, Policy, Verdict
-from toolplan.path import Json
-from toolplan.plan import Limits, Plan, split_pointer
-from toolplan.plan_json import Parsed, dump, load
-from toolplan.rules import PlanContext, Rule, diagnose
-from toolplan.rules.grounding import grounded
-from toolplan.rules.invented_literal import invented_literal
-from toolplan.shown import counted, shown_html, shown_text
-from toolplan.tools import Effects, Tool, Toolbox
+from toolplan.plan.canonical import Parsed, dump, load
+from toolplan.plan.diagnostics import ABOUT_KEYS, REMOVED, Diagnostic, Edit, Fix, Removed, Severity
+from toolplan.plan.model import Limits, Plan, split_pointer
+from toolplan.plan.path import Json
+from toolplan.policy import Flow, Policy, Verdict
+from toolplan.policy.approval import digest_of
+from toolplan.policy.execution_plan import ExecutionPlan
+from toolplan.schema.tool import Effects, Tool, Toolbox
 
 MAX_ROUNDS: Final = 8
 """So often a plan is fixed and checked again before what is left is reported."""

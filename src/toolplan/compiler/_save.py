@@ -6,12 +6,12 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 
 from toolplan.compiler._compile import Tools, examine, parse, to_text
-from toolplan.diagnostics import CannotExpress, Diagnostic, renamed
 from toolplan.dialects import DIALECTS, known_dialect
-from toolplan.path import Json
-from toolplan.plan import Plan, escape_pointer, split_pointer
-from toolplan.plan_json import dump
-from toolplan.source import Change, Insert, Rename, Replace, Span, edited, rewritten, spliced
+from toolplan.plan.canonical import dump
+from toolplan.plan.diagnostics import CannotExpress, Diagnostic, renamed
+from toolplan.plan.model import Plan, escape_pointer, split_pointer
+from toolplan.plan.path import Json
+from toolplan.plan.text import Change, Insert, Rename, Replace, Span, edited, rewritten, spliced
 
 
 def fixed_text(text: str, dialect: str = "toolplan", tools: Tools | None = None) -> str | None:

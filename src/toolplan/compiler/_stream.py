@@ -7,11 +7,11 @@ from inspect import isasyncgen
 from typing import Self
 
 from toolplan.compiler._compile import Compiled, Tools, check, compile_plan, flows_of, toolbox
+from toolplan.compiler.rules import Rule
+from toolplan.compiler.rules.pages import may_get_pages
 from toolplan.dialects import known_dialect
-from toolplan.flows import Policy, Verdict
-from toolplan.plan import Limits, Plan, Step, step_refs
-from toolplan.rules import Rule
-from toolplan.rules.pages import may_get_pages
+from toolplan.plan.model import Limits, Plan, Step, step_refs
+from toolplan.policy import Policy, Verdict
 
 _MOST_EXAMINED = 64
 """Maximum number of steps examined to check one: those that it refers to, and so on."""

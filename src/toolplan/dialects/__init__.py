@@ -4,11 +4,11 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
+from toolplan.base.errors import ToolplanError
+from toolplan.base.extensions import Extensions
+from toolplan.base.extras import check_beside
 from toolplan.dialects import _guarded
 from toolplan.dialects._base import Choosing, Dialect, StepStream, has_key
-from toolplan.errors import ToolplanError
-from toolplan.extensions import Extensions
-from toolplan.extras import check_beside
 
 DIALECTS: Final[Mapping[str, Dialect]] = Extensions[Dialect](
     "toolplan.dialects", lambda entry, offered: _guarded.guarded_dialect(entry, offered)

@@ -6,9 +6,9 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Protocol, TypeAlias, runtime_checkable
 
-from toolplan import source
-from toolplan.plan import Limits, Plan, Signature, Step
-from toolplan.plan_json import Parsed
+from toolplan.plan import text as source
+from toolplan.plan.canonical import Parsed
+from toolplan.plan.model import Limits, Plan, Signature, Step
 
 Signatures: TypeAlias = Mapping[str, Signature]
 """What is known of tools, by their names."""
@@ -33,7 +33,7 @@ class Dialect(Protocol):
     an instance with these members, not a class. `name` is the name of the entry.
 
     The law: `parse(print(plan)).plan == plan` for every plan that `print` does not refuse, up to a
-    renaming of steps (`toolplan.plan.positional`) where the dialect has no ids.
+    renaming of steps (`toolplan.plan.model.positional`) where the dialect has no ids.
     """
 
     @property

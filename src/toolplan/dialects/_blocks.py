@@ -11,7 +11,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from toolplan.source import LINE_TOKEN, TOKEN, Span
+from toolplan.plan.text import LINE_TOKEN, TOKEN, Span
 
 MOST_OPEN: Final = 1_000
 """So many brackets may be open together; prose has no more, and plans have far fewer."""

@@ -12,15 +12,15 @@ from typing import Final, NamedTuple
 
 from msgspec import Struct
 
-from toolplan.diagnostics import Diagnostic
 from toolplan.dialects import form
 from toolplan.dialects._literals import ArgumentReader, Way
 from toolplan.dialects._numbered import Marks, References
 from toolplan.dialects.characters import checked, syntax
 from toolplan.dialects.form import Signatures, cannot
-from toolplan.plan import Limits, Plan, Step, Value, split_pointer
-from toolplan.plan_json import DEEPEST, Parsed, Report, shown
-from toolplan.source import ELLIPSIS, Span, begins_with_ellipsis
+from toolplan.plan.canonical import DEEPEST, Parsed, Report, shown
+from toolplan.plan.diagnostics import Diagnostic
+from toolplan.plan.model import Limits, Plan, Step, Value, split_pointer
+from toolplan.plan.text import ELLIPSIS, Span, begins_with_ellipsis
 
 TOOL_NAME: Final = re.compile(r"[^\W\d][\w.:/-]*+")
 """What the name of a tool looks like in a call; `fullmatch` it."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import cast
 
-from toolplan import source
+from toolplan.base.extensions import EntryPoint, described
 from toolplan.dialects._base import Choosing, Dialect, Signatures, StepStream
-from toolplan.extensions import EntryPoint, described
-from toolplan.plan import Limits, Plan, Step
-from toolplan.plan_json import Parsed
+from toolplan.plan import text as source
+from toolplan.plan.canonical import Parsed
+from toolplan.plan.model import Limits, Plan, Step
 
 _METHODS = "parse print locate recognises stream"
 

@@ -16,10 +16,10 @@ from msgspec import Struct, field
 from toolplan.dialects._numbered import References
 from toolplan.dialects.characters import not_text, replaced
 from toolplan.dialects.json_text import LARGEST_INTEGER, bad_number, is_bad_number
-from toolplan.path import Json
-from toolplan.plan import Literal, Value, array, escape_pointer, object_
-from toolplan.plan_json import Report, TextProblem, shown
-from toolplan.source import ELLIPSIS, Span, begins_with_ellipsis
+from toolplan.plan.canonical import Report, TextProblem, shown
+from toolplan.plan.model import Literal, Value, array, escape_pointer, object_
+from toolplan.plan.path import Json
+from toolplan.plan.text import ELLIPSIS, Span, begins_with_ellipsis
 
 # Possessive, and complete even where the closing quotes are missing, so that no text makes a scan
 # go over a character twice. A group `…q` takes part only where the text ends well.

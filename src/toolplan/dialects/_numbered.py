@@ -13,10 +13,10 @@ from typing import Final
 
 from msgspec import Struct
 
-from toolplan.diagnostics import Severity
-from toolplan.path import Path, PathSyntaxError
-from toolplan.plan import Literal, Ref, Template, Value, template
-from toolplan.plan_json import ReferenceSyntaxError, TextProblem
+from toolplan.plan.canonical import ReferenceSyntaxError, TextProblem
+from toolplan.plan.diagnostics import Severity
+from toolplan.plan.model import Literal, Ref, Template, Value, template
+from toolplan.plan.path import Path, PathSyntaxError
 
 NUMBER: Final = re.compile(r"[0-9]++")
 """The number of a step. `number_of` says which of them are none."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from toolplan import source
-from toolplan.diagnostics import Diagnostic, Severity
-from toolplan.plan import Limits
-from toolplan.plan_json import Report
+from toolplan.plan import text as source
+from toolplan.plan.canonical import Report
+from toolplan.plan.diagnostics import Diagnostic, Severity
+from toolplan.plan.model import Limits
 
 REPLACEMENT: Final = "\ufffd"
 """Stands where no character can: the text around it keeps its place."""

@@ -10,12 +10,12 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from toolplan import source
-from toolplan.diagnostics import CannotExpress, Diagnostic, Severity
 from toolplan.dialects import json_text
 from toolplan.dialects._base import Signatures, StepStream
-from toolplan.path import Json, json_type
-from toolplan.plan import (
+from toolplan.plan import text as source
+from toolplan.plan.canonical import DEEPEST, Parsed, Syntax, shown
+from toolplan.plan.diagnostics import CannotExpress, Diagnostic, Severity
+from toolplan.plan.model import (
     Limits,
     Literal,
     Plan,
@@ -29,7 +29,7 @@ from toolplan.plan import (
     split_pointer,
     step_refs,
 )
-from toolplan.plan_json import DEEPEST, Parsed, Syntax, shown
+from toolplan.plan.path import Json, json_type
 
 NO_LIMITS: Final = Limits(text_bytes=2**40, steps=2**31, depth=DEEPEST)
 """For text that was written here, when it is read back."""

@@ -1,7 +1,7 @@
 """From text to a JSON document, for every dialect that is JSON.
 
 Strict JSON comes first. In other text the block that reads as a plan is looked for, made strict by
-repairs that keep every token (`toolplan.source.strict_json`), and what was skipped or repaired is
+repairs that keep every token (`toolplan.plan.text.strict_json`), and what was skipped or repaired is
 reported. All else is refused with its place. What ends inside a value is refused too: a plan that
 was cut off is not completed by adding brackets, because steps may be missing.
 """
@@ -18,8 +18,6 @@ from typing import Final, NoReturn, TypeAlias
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from toolplan import source
-from toolplan.diagnostics import Diagnostic
 from toolplan.dialects import _blocks
 from toolplan.dialects._blocks import Segments
 from toolplan.dialects.characters import (
@@ -30,9 +28,11 @@ from toolplan.dialects.characters import (
     report_character,
     without_mark,
 )
-from toolplan.path import Json
-from toolplan.plan import Limits, escape_pointer
-from toolplan.plan_json import Report, TextProblem, check_depth
+from toolplan.plan import text as source
+from toolplan.plan.canonical import Report, TextProblem, check_depth
+from toolplan.plan.diagnostics import Diagnostic
+from toolplan.plan.model import Limits, escape_pointer
+from toolplan.plan.path import Json
 
 IsPlan: TypeAlias = Callable[[Json], bool]
 

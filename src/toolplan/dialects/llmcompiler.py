@@ -20,15 +20,15 @@ from contextlib import suppress
 from functools import partial
 from typing import Final
 
-from toolplan.diagnostics import CannotExpress
 from toolplan.dialects import _call_lines, _literals, _numbered
 from toolplan.dialects.characters import checked, syntax
 from toolplan.dialects.form import NO_LIMITS, FunctionDialect, Signatures, cannot
 from toolplan.dialects.values import read_plain
-from toolplan.path import Path, parse_segments, print_path
-from toolplan.plan import Limits, Plan, Step, Value
-from toolplan.plan_json import ReferenceSyntaxError, Report, Syntax
-from toolplan.source import Span
+from toolplan.plan.canonical import ReferenceSyntaxError, Report, Syntax
+from toolplan.plan.diagnostics import CannotExpress
+from toolplan.plan.model import Limits, Plan, Step, Value
+from toolplan.plan.path import Path, parse_segments, print_path
+from toolplan.plan.text import Span
 
 CLOSER: Final = "join"
 """The call that ends a plan. It is not a step."""

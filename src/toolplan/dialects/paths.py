@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from toolplan.path import EVERY, Path, Segment, parse_path, print_path
+from toolplan.plan.path import EVERY, Path, Segment, parse_path, print_path
 
 _BRACKETS = r"""\[(?:\*|[0-9]{1,9}|"(?:[^"\\{}$\n]|\\[^{}$\n])*+"|'[^'\\{}$\n]*+')\]"""
 _KEY = r"""(?! )[^.\[\]{}$"'\n]++(?<! )"""

@@ -20,11 +20,11 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Final
 
-from toolplan.diagnostics import Diagnostic
 from toolplan.dialects import _call_lines, _literals, _numbered
 from toolplan.dialects.form import FunctionDialect, Signatures, cannot
-from toolplan.path import Path
-from toolplan.plan import (
+from toolplan.plan.canonical import Report, TextProblem, shown
+from toolplan.plan.diagnostics import Diagnostic
+from toolplan.plan.model import (
     Array,
     Literal,
     Object,
@@ -37,8 +37,8 @@ from toolplan.plan import (
     escape_pointer,
     refs,
 )
-from toolplan.plan_json import Report, TextProblem, shown
-from toolplan.source import Span
+from toolplan.plan.path import Path
+from toolplan.plan.text import Span
 
 _BRACKET = re.compile(r"[\[\]]")
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from toolplan.path import Json, json_type
-from toolplan.plan import Limits
-from toolplan.plan_json import (
+from toolplan.plan.canonical import (
     IdCheck,
     Report,
     StepFields,
@@ -13,6 +11,8 @@ from toolplan.plan_json import (
     is_id,
     read_steps,
 )
+from toolplan.plan.model import Limits
+from toolplan.plan.path import Json, json_type
 
 
 def read_list(document: Json, title: str, limits: Limits, report: Report) -> list[Json] | None:

@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from toolplan.dialects import json_text
-from toolplan.path import Json
-from toolplan.plan import Limits, Step
-from toolplan.plan_json import Report, check_depth
-from toolplan.source import Elements
+from toolplan.plan.canonical import Report, check_depth
+from toolplan.plan.model import Limits, Step
+from toolplan.plan.path import Json
+from toolplan.plan.text import Elements
 
 
 class StepReader(Protocol):

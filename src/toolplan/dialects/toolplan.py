@@ -1,4 +1,4 @@
-"""The canonical dialect: the JSON form of `toolplan.plan_json`, `${step.path}` for references."""
+"""The canonical dialect: the JSON form of `toolplan.plan.canonical`, `${step.path}` for references."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Final
 from toolplan.dialects import json_text, stream
 from toolplan.dialects._base import has_key
 from toolplan.dialects.form import Form, FunctionDialect, Signatures
-from toolplan.path import Json
-from toolplan.plan import Limits, Step
-from toolplan.plan_json import Parsed, Report, dump, load
+from toolplan.plan.canonical import Parsed, Report, dump, load
+from toolplan.plan.model import Limits, Step
+from toolplan.plan.path import Json
 
 
 class _Steps:

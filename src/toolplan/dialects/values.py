@@ -10,9 +10,9 @@ import re
 from collections.abc import Callable
 from typing import TypeAlias
 
-from toolplan.path import Json
-from toolplan.plan import Literal, Ref, Template, template
-from toolplan.plan_json import MOST_PROBLEMS, ParsedText, Syntax, TextProblem, Written
+from toolplan.plan.canonical import MOST_PROBLEMS, ParsedText, Syntax, TextProblem, Written
+from toolplan.plan.model import Literal, Ref, Template, template
+from toolplan.plan.path import Json
 
 Resolved: TypeAlias = tuple[str | Ref, ...] | TextProblem | None
 """What a match in a text is: parts of the text, a mistake, or None where it is text after all."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 from msgspec import Struct
 
 if TYPE_CHECKING:
-    from toolplan.path import Json
+    from toolplan.plan.path import Json
 else:
     Json = Any  # msgspec reads no recursive types
 
@@ -244,8 +244,8 @@ class CallDecided(_Array, frozen=True, tag="call-decided"):
 class CallWaiting(_Array, frozen=True, tag="call-waiting"):
     """A call with effects has its arguments, and waits until a person allows or refuses it.
 
-    `digest` is that of the call (`toolplan.consent.call_digest`). `origins` says where its values
-    come from (`toolplan.consent.Origin`).
+    `digest` is that of the call (`toolplan.policy.consent.call_digest`). `origins` says where its values
+    come from (`toolplan.policy.consent.Origin`).
     """
 
     step: str

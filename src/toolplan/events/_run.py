@@ -12,6 +12,7 @@ from typing import TypeVar
 from msgspec import Struct, field
 from msgspec.structs import asdict, replace
 
+from toolplan.base.shown import Shown, counted
 from toolplan.events._kinds import (
     ApprovalStaged,
     AttemptFailed,
@@ -44,8 +45,7 @@ from toolplan.events._kinds import (
     StepState,
     StepSucceeded,
 )
-from toolplan.path import Json
-from toolplan.shown import Shown, counted
+from toolplan.plan.path import Json
 
 
 class StepRun(Struct, frozen=True):

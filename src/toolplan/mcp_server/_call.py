@@ -16,10 +16,8 @@ from mcp.types import CallToolRequestParams, CallToolResult, ElicitResult, TextC
 from toolplan.app._approve import VALUES
 from toolplan.app.app import App
 from toolplan.app.limits import Concurrency
-from toolplan.approval import Approver
-from toolplan.consent import needs_values
+from toolplan.base.threads import in_thread
 from toolplan.events import Run, RunState
-from toolplan.execution_plan import ExecutionPlan
 from toolplan.mcp_server._errors import CallRefused
 from toolplan.mcp_server._plans import CALL, Plans, Wanted
 from toolplan.mcp_server._questions import (
@@ -43,9 +41,11 @@ from toolplan.mcp_server._reports import (
 )
 from toolplan.mcp_server._runs import ActiveRun, ApprovalNeeded, Runs, Values
 from toolplan.mcp_server._search import found_text
-from toolplan.path import Json
-from toolplan.render.runs_view import SHORT
-from toolplan.threads import in_thread
+from toolplan.plan.path import Json
+from toolplan.policy.approval import Approver
+from toolplan.policy.consent import needs_values
+from toolplan.policy.execution_plan import ExecutionPlan
+from toolplan.show.runs_view import SHORT
 
 _LISTED: Final = 20
 _BETWEEN_REPORTS_S: Final = 0.05

@@ -14,7 +14,7 @@ from typing import Final, cast
 
 from msgspec import Struct
 
-from toolplan.path import Json
+from toolplan.plan.path import Json
 
 _TOKEN: Final = re.compile(r'"(?:\\.|[^"\\])*"|//[^\r\n]*|/\*.*?\*/', re.DOTALL)
 _LAST_COMMA: Final = re.compile(r'("(?:\\.|[^"\\])*")|,(?=\s*[}\]])')

@@ -13,19 +13,18 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from toolplan import deltas
 from toolplan.app import resume as resuming
 from toolplan.app.app import App
-from toolplan.engines import CannotRun
+from toolplan.engine import CannotRun, deltas
 from toolplan.events import Event, StepSucceeded, fold
-from toolplan.execution_plan import ExecutionPlan
 from toolplan.mcp_server._errors import CallRefused
 from toolplan.mcp_server._reports import shape
-from toolplan.path import NotThere, print_path, select
-from toolplan.plan import Plan, Ref, Step, map_plan_refs, rename_steps, step_refs
-from toolplan.plan import refs as refs_in
-from toolplan.plan_json import EARLIER
-from toolplan.render.runs_view import SHORT
+from toolplan.plan.canonical import EARLIER
+from toolplan.plan.model import Plan, Ref, Step, map_plan_refs, rename_steps, step_refs
+from toolplan.plan.model import refs as refs_in
+from toolplan.plan.path import NotThere, print_path, select
+from toolplan.policy.execution_plan import ExecutionPlan
+from toolplan.show.runs_view import SHORT
 from toolplan.storage.journal import Store
 
 _MOST_NAMED: Final = 20

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from toolplan.errors import ToolplanError
-from toolplan.path import Json
+from toolplan.base.errors import ToolplanError
+from toolplan.plan.path import Json
 
 
 class CallRefused(ToolplanError):

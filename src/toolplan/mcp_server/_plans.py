@@ -13,19 +13,19 @@ from msgspec.structs import replace
 
 from toolplan.app.app import App
 from toolplan.app.results import CheckResult
+from toolplan.base.errors import ToolplanError
+from toolplan.base.threads import in_thread
 from toolplan.compiler import parse
 from toolplan.dialects import dialect_of
-from toolplan.errors import ToolplanError
-from toolplan.execution_plan import ExecutionPlan
 from toolplan.mcp_server._earlier import NOTHING, Taken, repeated, with_earlier
 from toolplan.mcp_server._errors import CallRefused
 from toolplan.mcp_server._reports import plan_report, problems_report
 from toolplan.mcp_server._search import left_out
-from toolplan.path import Json
-from toolplan.plan import Literal, Plan, Ref, Step
-from toolplan.plan_json import EARLIER, dump
+from toolplan.plan.canonical import EARLIER, dump
+from toolplan.plan.model import Literal, Plan, Ref, Step
+from toolplan.plan.path import Json
 from toolplan.planners import Clarification, Refusal
-from toolplan.threads import in_thread
+from toolplan.policy.execution_plan import ExecutionPlan
 
 logger = logging.getLogger(__name__)
 

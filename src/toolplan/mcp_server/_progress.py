@@ -21,7 +21,7 @@ from toolplan.events import (
     StepStarted,
     StepSucceeded,
 )
-from toolplan.plan import Plan
+from toolplan.plan.model import Plan
 
 _BEGUN: Final = 0.1
 _NEARLY: Final = 0.9

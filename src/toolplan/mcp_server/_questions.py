@@ -23,15 +23,15 @@ from mcp.types import (
 from mcp.types.version import MODERN_PROTOCOL_VERSIONS
 from msgspec import Struct
 
-from toolplan.approval import Approver, effect_steps, said_yes
-from toolplan.consent import Effect, effects_of
 from toolplan.events import Run
-from toolplan.execution_plan import ExecutionPlan
 from toolplan.mcp_server._errors import CallRefused
 from toolplan.mcp_server._plans import Wanted
-from toolplan.render.approval_view import approval_text
-from toolplan.render.effects_view import effects_text
-from toolplan.tools import Toolbox
+from toolplan.policy.approval import Approver, effect_steps, said_yes
+from toolplan.policy.consent import Effect, effects_of
+from toolplan.policy.execution_plan import ExecutionPlan
+from toolplan.schema.tool import Toolbox
+from toolplan.show.approval_view import approval_text
+from toolplan.show.effects_view import effects_text
 
 _MOST_SHOWN: Final = 20_000
 """The maximum size of a form, in characters; longer lists of effects are shown in a terminal."""

@@ -9,25 +9,25 @@ from typing import Final, cast
 
 from msgspec.structs import replace
 
-from toolplan.answer import Thresholds, answer
 from toolplan.app.app import App
-from toolplan.approval import effect_steps
 from toolplan.compiler import output_schemas
-from toolplan.diagnostics import Diagnostic
 from toolplan.events import Run, RunState, StepState
 from toolplan.events import to_json as run_to_json
-from toolplan.execution_plan import ExecutionPlan
 from toolplan.mcp_server._errors import CallRefused
 from toolplan.mcp_server._terminal_command import terminal_command
-from toolplan.path import Json
-from toolplan.plan import escape_pointer, split_pointer
-from toolplan.plan_json import dump
-from toolplan.render.approval_view import approval_json
-from toolplan.render.effects_view import call_text
-from toolplan.render.printable import cut, printable
-from toolplan.render.runs_view import SHORT
+from toolplan.plan.canonical import dump
+from toolplan.plan.diagnostics import Diagnostic
+from toolplan.plan.model import escape_pointer, split_pointer
+from toolplan.plan.path import Json
+from toolplan.policy.approval import effect_steps
+from toolplan.policy.execution_plan import ExecutionPlan
+from toolplan.schema.tool import Toolbox
+from toolplan.show.answer import Thresholds, answer
+from toolplan.show.approval_view import approval_json
+from toolplan.show.effects_view import call_text
+from toolplan.show.printable import cut, printable
+from toolplan.show.runs_view import SHORT
 from toolplan.storage.journal import RunEntry
-from toolplan.tools import Toolbox
 
 MOST_OUTPUT: Final = 20_000
 """The maximum size of all values of one answer, in characters of JSON; `runs` has the others."""

@@ -15,28 +15,28 @@ from toolplan.app._approve import VALUES
 from toolplan.app.app import App
 from toolplan.app.limits import Concurrency, LimitOptions
 from toolplan.app.resume import plan_of
-from toolplan.approval import (
+from toolplan.base.errors import ToolplanError
+from toolplan.base.threads import in_thread
+from toolplan.engine import CannotRun
+from toolplan.engine import cancel as cancel_detached
+from toolplan.events import Run, RunState
+from toolplan.mcp_server._earlier import NOTHING, Taken
+from toolplan.mcp_server._errors import CallRefused
+from toolplan.mcp_server._progress import Progress
+from toolplan.mcp_server._questions import Decision
+from toolplan.mcp_server._reports import approval_help, effects_report
+from toolplan.policy.approval import (
     Approval,
     ApprovalRequired,
     Approver,
     made_by,
     needs_no_approval,
 )
-from toolplan.approval import approve as approve_plan
-from toolplan.engines import CannotRun
-from toolplan.engines import cancel as cancel_detached
-from toolplan.errors import ToolplanError
-from toolplan.events import Run, RunState
-from toolplan.execution_plan import ExecutionPlan
-from toolplan.mcp_server._earlier import NOTHING, Taken
-from toolplan.mcp_server._errors import CallRefused
-from toolplan.mcp_server._progress import Progress
-from toolplan.mcp_server._questions import Decision
-from toolplan.mcp_server._reports import approval_help, effects_report
-from toolplan.render.runs_view import SHORT
+from toolplan.policy.approval import approve as approve_plan
+from toolplan.policy.execution_plan import ExecutionPlan
+from toolplan.schema.tool import Toolbox
+from toolplan.show.runs_view import SHORT
 from toolplan.storage.journal import JournalError, follow
-from toolplan.threads import in_thread
-from toolplan.tools import Toolbox
 
 MOST_RUNS: Final = 16
 """The maximum number of concurrent runs."""

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from typing import Final
 
 from toolplan.planners.llm import argument_lines, signatures_text
-from toolplan.render.printable import cut, printable, visible
-from toolplan.tool_search import search_tools
-from toolplan.tools import Effects, Tool, Toolbox
+from toolplan.schema.tool import Effects, Tool, Toolbox
+from toolplan.show.printable import cut, printable, visible
+from toolplan.tools.search import search_tools
 
 MOST_FOUND: Final = 10
 """The most tools of one answer."""

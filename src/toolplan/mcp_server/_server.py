@@ -30,13 +30,9 @@ from starlette.types import ASGIApp
 from toolplan.app.app import App
 from toolplan.app.home import home
 from toolplan.app.limits import Concurrency
-from toolplan.approval import Approver
-from toolplan.diagnostics import did_you_mean, near
-from toolplan.errors import ToolplanError
-from toolplan.http_server.crowd import Bounds
-from toolplan.http_server.guard import Guard, Rules
-from toolplan.http_server.secret_file import kept_secret
-from toolplan.http_server.serving import checked_rules, serve_http
+from toolplan.base.errors import ToolplanError
+from toolplan.base.release import own_version
+from toolplan.base.threads import in_thread
 from toolplan.mcp_server._call import Backend, Call, request_key, result
 from toolplan.mcp_server._errors import CallRefused, error_report
 from toolplan.mcp_server._plans import Plans
@@ -45,11 +41,15 @@ from toolplan.mcp_server._runs import Values
 from toolplan.mcp_server._search import left_out, sources_line
 from toolplan.mcp_server._sessions import Sessions
 from toolplan.mcp_server._tools import INSTRUCTIONS, tools_of
+from toolplan.mcp_server.http.crowd import Bounds
+from toolplan.mcp_server.http.guard import Guard, Rules
+from toolplan.mcp_server.http.secret_file import kept_secret
+from toolplan.mcp_server.http.serving import checked_rules, serve_http
+from toolplan.plan.diagnostics import did_you_mean, near
 from toolplan.planners.offline import can_plan
-from toolplan.release import own_version
+from toolplan.policy.approval import Approver
 from toolplan.schema import Schema
-from toolplan.threads import in_thread
-from toolplan.tool_search import index_of
+from toolplan.tools.search import index_of
 
 _SHOWN_SOURCES: Final = 6
 _MOST_FAULTS: Final = 8

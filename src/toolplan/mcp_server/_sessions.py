@@ -8,7 +8,7 @@ from typing import Final
 from msgspec import Struct
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from toolplan.http_server.crowd import BUSY, IDLE, LISTENING, Bounds, is_crowded, one_to_close
+from toolplan.mcp_server.http.crowd import BUSY, IDLE, LISTENING, Bounds, is_crowded, one_to_close
 
 _NAME: Final = b"mcp-session-id"
 

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from mcp.types import Tool, ToolAnnotations
 
-from toolplan.path import Json
+from toolplan.plan.path import Json
 
 MOST_QUESTION: Final = 10_000
 """The maximum size of a question, in characters."""

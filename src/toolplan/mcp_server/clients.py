@@ -13,9 +13,9 @@ import platformdirs
 from msgspec import Struct
 
 from toolplan.mcp_server._documents import Document, JsonDocument, TomlDocument
-from toolplan.path import Json
-from toolplan.sources.mcp.servers import read_servers
-from toolplan.tools import ToolObjectError
+from toolplan.plan.path import Json
+from toolplan.schema.tool import ToolObjectError
+from toolplan.tools.mcp.servers import read_servers
 
 
 class Client(Struct, frozen=True):

@@ -18,11 +18,11 @@ from typing import Final
 from msgspec import Struct
 
 from toolplan.app.home import VARIABLE, home
-from toolplan.errors import ToolplanError
+from toolplan.base.errors import ToolplanError
 from toolplan.mcp_server._documents import Added, BrokenFile, Document, JsonDocument
 from toolplan.mcp_server._terminal_command import own_command
 from toolplan.mcp_server.clients import Client, Stays, converted, own_entry, variables
-from toolplan.path import Json
+from toolplan.plan.path import Json
 from toolplan.storage.shared_file import try_lock, write_whole
 
 OWN: Final = "toolplan"

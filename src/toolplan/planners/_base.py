@@ -9,10 +9,10 @@ from typing import Protocol, TypeAlias, runtime_checkable
 from msgspec import Struct
 
 from toolplan.dates import Times, Weeks, times_in
-from toolplan.diagnostics import Diagnostic
 from toolplan.events import Event
-from toolplan.path import Json
-from toolplan.tools import Toolbox
+from toolplan.plan.diagnostics import Diagnostic
+from toolplan.plan.path import Json
+from toolplan.schema.tool import Toolbox
 
 
 class Draft(Struct, frozen=True, eq=False):

@@ -9,8 +9,8 @@ from typing import Literal, TypeAlias
 from msgspec import Struct
 
 from toolplan import providers
-from toolplan.flows import Policy
 from toolplan.planners._base import Planner
+from toolplan.policy import Policy
 
 
 class PlannerContext(Struct, frozen=True):

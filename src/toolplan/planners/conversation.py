@@ -14,9 +14,9 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import asdict
 
-from toolplan.path import Json
-from toolplan.plan import Plan
-from toolplan.plan_json import dump, load
+from toolplan.plan.canonical import dump, load
+from toolplan.plan.model import Plan
+from toolplan.plan.path import Json
 from toolplan.planners._base import Clarification, Draft, Proposal, Question
 from toolplan.storage.memory import Episode
 

@@ -8,7 +8,7 @@ from typing import TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
-from toolplan.path import Json
+from toolplan.plan.path import Json
 from toolplan.planners._base import (
     Attempt,
     Clarification,
@@ -20,7 +20,7 @@ from toolplan.planners._base import (
     Remembering,
 )
 from toolplan.providers import ModelError
-from toolplan.tools import Toolbox
+from toolplan.schema.tool import Toolbox
 
 
 class Escalation(Struct, frozen=True):

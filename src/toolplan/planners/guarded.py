@@ -6,8 +6,8 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Final, cast
 
-from toolplan.errors import ToolplanError
-from toolplan.extensions import EntryPoint, described
+from toolplan.base.errors import ToolplanError
+from toolplan.base.extensions import EntryPoint, described
 from toolplan.planners._base import (
     Attempt,
     Clarification,
@@ -21,7 +21,7 @@ from toolplan.planners._base import (
     Remembering,
 )
 from toolplan.planners.context import PlannerContext, PlannerFactory
-from toolplan.tools import Toolbox
+from toolplan.schema.tool import Toolbox
 
 _PROPOSALS: Final = "Return a Draft, a Clarification or a Refusal (toolplan.planners)."
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from toolplan.errors import ToolplanError
-from toolplan.extensions import Extensions
-from toolplan.extras import install_command
+from toolplan.base.errors import ToolplanError
+from toolplan.base.extensions import Extensions
+from toolplan.base.extras import install_command
 from toolplan.planners._base import (
     Attempt,
     Clarification,
@@ -18,7 +18,7 @@ from toolplan.planners._base import (
 )
 from toolplan.planners.context import PlannerContext, PlannerFactory
 from toolplan.planners.guarded import guarded_factory
-from toolplan.tools import Toolbox
+from toolplan.schema.tool import Toolbox
 
 NAME: Final = "offline"
 PLANNERS: Final = Extensions[PlannerFactory]("toolplan.planners", guarded_factory)

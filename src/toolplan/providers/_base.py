@@ -8,8 +8,8 @@ from typing import Literal, Protocol, TypeAlias
 
 from msgspec import Struct
 
-from toolplan.errors import ToolplanError
-from toolplan.path import Json
+from toolplan.base.errors import ToolplanError
+from toolplan.plan.path import Json
 
 
 class Message(Struct, frozen=True):

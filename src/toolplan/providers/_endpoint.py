@@ -9,8 +9,8 @@ from typing import Final, Protocol, TypeAlias, cast
 
 from msgspec import Struct
 
-from toolplan.errors import ToolplanError
-from toolplan.extensions import EntryPoint
+from toolplan.base.errors import ToolplanError
+from toolplan.base.extensions import EntryPoint
 from toolplan.providers._base import ModelRequest, Text, Usage
 from toolplan.providers._specs import Spec
 

@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 from msgspec import Struct
 
-from toolplan.path import Json
+from toolplan.plan.path import Json
 from toolplan.providers._endpoint import Failure
 from toolplan.providers._limits import timed_out
 from toolplan.providers._specs import KEYED, Spec

@@ -13,7 +13,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from toolplan.extensions import Extensions
+from toolplan.base.extensions import Extensions
 from toolplan.providers._base import Model, ModelError
 from toolplan.providers._chain import Chain, Link
 from toolplan.providers._endpoint import (

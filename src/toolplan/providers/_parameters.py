@@ -10,7 +10,7 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from toolplan.path import Json
+from toolplan.plan.path import Json
 
 SETTABLE: Final = (
     "cache_control",

@@ -12,7 +12,7 @@ from typing import Final, cast
 
 from msgspec import Struct, field
 
-from toolplan.path import Json
+from toolplan.plan.path import Json
 from toolplan.providers._base import Text, Usage
 from toolplan.providers._endpoint import Failure, Part
 from toolplan.providers._errors import (

@@ -7,7 +7,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from toolplan.path import Json
+from toolplan.plan.path import Json
 from toolplan.providers._base import Message, ModelRequest
 from toolplan.providers._parameters import LIMITS, Changes, without_keywords
 from toolplan.providers._specs import Spec

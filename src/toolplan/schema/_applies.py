@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from toolplan.path import Json
+from toolplan.plan.path import Json
 from toolplan.schema._document import JsonType, value_types
 from toolplan.schema._schema import Schema
 

@@ -13,8 +13,8 @@ from typing import Any, Final, Literal, TypeAlias
 
 from msgspec import Struct
 
-from toolplan.errors import ToolplanError
-from toolplan.path import Json, copied
+from toolplan.base.errors import ToolplanError
+from toolplan.plan.path import Json, copied
 
 MAX_NODES: Final = 50_000
 MAX_TEXT: Final = 1_000_000

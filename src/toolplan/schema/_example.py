@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from typing import Final, TypeAlias, TypeVar
 
-from toolplan.errors import ToolplanError
-from toolplan.path import Json, copied
+from toolplan.base.errors import ToolplanError
+from toolplan.plan.path import Json, copied
 from toolplan.schema._document import Node, SchemaError, value_types
 from toolplan.schema._literals import numbers, texts
 from toolplan.schema._wanted import (

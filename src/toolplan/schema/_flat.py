@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from toolplan.path import Json
-from toolplan.plan import split_pointer
+from toolplan.plan.model import split_pointer
+from toolplan.plan.path import Json
 
 MOST_DEPTH: Final = 16
 MOST_NODES: Final = 5_000

@@ -12,8 +12,8 @@ from typing import Any, Final, Literal
 import jsonschema_rs
 from msgspec import Struct
 
-from toolplan.path import Json, Path, json_type
-from toolplan.plan import escape_pointer
+from toolplan.plan.model import escape_pointer
+from toolplan.plan.path import Json, Path, json_type
 from toolplan.schema import _document
 from toolplan.schema import _example as examples
 from toolplan.schema._document import Document, JsonType, Node, SchemaError

@@ -7,7 +7,7 @@ from typing import Any, Final, TypeAlias
 
 from msgspec.structs import replace
 
-from toolplan.path import EVERY, Every, Json, Path, print_path
+from toolplan.plan.path import EVERY, Every, Json, Path, print_path
 from toolplan.schema._document import JsonType, Node, value_types
 from toolplan.schema._schema import ARTICLE, Absent, Schema
 
@@ -39,7 +39,7 @@ def at(schema: Schema, path: Path) -> Schema | Absent | None:
     """Return the schema of what `path` selects from values of `schema`, None where it is unknown.
 
     Of several alternatives, one with the path is enough. A path with `[*]` gives a flat list, as in
-    `toolplan.path.select`.
+    `toolplan.plan.path.select`.
     """
     try:
         return schema.found[path]

@@ -9,7 +9,7 @@ from functools import reduce
 from math import isfinite
 from typing import Any, Final, TypeAlias
 
-from toolplan.path import Json
+from toolplan.plan.path import Json
 
 Wanted: TypeAlias = dict[str, Any]
 """A node with lists for keywords that add up, and fractions for the bounds of numbers."""

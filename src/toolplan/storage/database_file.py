@@ -16,7 +16,7 @@ from typing import Final, Literal, TypeAlias, TypeVar
 
 from msgspec import Struct
 
-from toolplan.errors import ToolplanError
+from toolplan.base.errors import ToolplanError
 
 FaultKind: TypeAlias = Literal["locked", "full", "read-only", "damaged", "unavailable"]
 """Why a file cannot be used."""

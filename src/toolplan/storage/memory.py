@@ -19,8 +19,8 @@ from typing import Final, Protocol
 
 from msgspec import Struct
 
-from toolplan.errors import ToolplanError
-from toolplan.path import Json
+from toolplan.base.errors import ToolplanError
+from toolplan.plan.path import Json
 from toolplan.storage.database_file import DatabaseFile, Store, transaction
 
 APPLICATION_ID: Final = 0x7470_6D65  # "tpme": in the header of the file

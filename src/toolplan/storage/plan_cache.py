@@ -12,7 +12,7 @@ from typing import Final, TypeAlias, TypeVar
 from msgspec import Struct
 from msgspec.structs import asdict, astuple
 
-from toolplan.path import Json
+from toolplan.plan.path import Json
 from toolplan.storage.database_file import (
     DatabaseFile,
     FaultKind,

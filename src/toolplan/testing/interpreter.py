@@ -12,10 +12,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from toolplan.events import Failure, Run, RunState, StepRun, StepState
-from toolplan.execution_plan import ExecutionPlan
-from toolplan.paging import PageError, Pager
-from toolplan.path import Json, NotThere, copied, select
-from toolplan.plan import (
+from toolplan.plan.model import (
     Array,
     Limits,
     Literal,
@@ -30,8 +27,11 @@ from toolplan.plan import (
     sinks,
     step_refs,
 )
+from toolplan.plan.path import Json, NotThere, copied, select
+from toolplan.policy.execution_plan import ExecutionPlan
 from toolplan.schema import Schema, undecided
-from toolplan.tools import Tool
+from toolplan.schema.paging import PageError, Pager
+from toolplan.schema.tool import Tool
 
 _LIMITS = Limits()
 _CODES = {

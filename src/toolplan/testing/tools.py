@@ -11,12 +11,12 @@ from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 from msgspec import Struct
 
 from toolplan.events import Event, Run, fold
-from toolplan.extract import extract_tool
-from toolplan.path import Json
+from toolplan.plan.path import Json
 from toolplan.planners._base import Attempt, Draft, OnText, Proposal, Question
 from toolplan.providers import ModelRequest
+from toolplan.schema.tool import Arguments, Effects, Tool, Toolbox
 from toolplan.testing.model import ScriptedModel
-from toolplan.tools import Arguments, Effects, Tool, Toolbox
+from toolplan.tools.extract import extract_tool
 
 OPEN: Final[Json] = {"type": "object"}
 """An input schema that accepts any object."""

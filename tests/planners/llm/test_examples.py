@@ -8,10 +8,10 @@ import pytest
 
 from toolplan import Tool, Toolbox
 from toolplan.compiler import compile_plan
-from toolplan.path import Json
-from toolplan.plan import Ref
+from toolplan.plan.model import Ref
+from toolplan.plan.path import Json
 from toolplan.planners.llm._examples import example_plans, own_examples
-from toolplan.tools import Effects
+from toolplan.schema.tool import Effects
 from toolplan_demo import TOOLS
 
 TEXT: Json = {"type": "string"}

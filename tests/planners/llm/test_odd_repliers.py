@@ -21,10 +21,10 @@ from tests.doubles.model_replies import (
 )
 from tests.doubles.model_server import ScriptedModelServer
 from toolplan import App
-from toolplan.comparison import compare_plans
-from toolplan.path import Json
-from toolplan.plan import Plan
-from toolplan.plan_json import load
+from toolplan.plan.canonical import load
+from toolplan.plan.comparison import compare_plans
+from toolplan.plan.model import Plan
+from toolplan.plan.path import Json
 from toolplan.planners import Clarification, Draft, LLMPlanner, Refusal
 from toolplan.providers import ModelError, open_model
 from toolplan_demo import TOOLS

@@ -13,8 +13,8 @@ from msgspec.structs import replace
 from toolplan import Tool, Toolbox, ToolError, approve
 from toolplan.app.app import App
 from toolplan.compiler import compile_plan
-from toolplan.path import Json
-from toolplan.plan import Literal, Step, Value
+from toolplan.plan.model import Literal, Step, Value
+from toolplan.plan.path import Json
 from toolplan.planners import (
     Attempt,
     Clarification,
@@ -28,9 +28,9 @@ from toolplan.planners import (
 from toolplan.planners.llm._plan_schema import plan_schema
 from toolplan.providers import Ended, ModelError, ModelRequest, Piece, Restarted, Text, Usage
 from toolplan.schema import Schema
+from toolplan.schema.tool import Arguments, Call, Effects
 from toolplan.storage.memory import SqliteMemory
 from toolplan.testing.model import ScriptedModel
-from toolplan.tools import Arguments, Call, Effects
 from toolplan_demo import TOOLS
 from toolplan_sql import sql_tool
 

@@ -17,7 +17,7 @@ from pydantic import Field
 
 import toolplan
 from toolplan import Tool, Toolbox
-from toolplan.path import Json
+from toolplan.plan.path import Json
 from toolplan.planners import LLMPlanner, Question
 from toolplan.planners.llm._facts import ALL_CHARACTERS, TOOL_CHARACTERS, argument_lines
 from toolplan.planners.llm._plan_schema import plan_schema

@@ -6,7 +6,7 @@ import asyncio
 import json
 
 from toolplan.app.app import App
-from toolplan.path import Json
+from toolplan.plan.path import Json
 from toolplan.planners import Draft, LLMPlanner
 from toolplan.providers import ModelError
 from toolplan.testing.model import ScriptedModel

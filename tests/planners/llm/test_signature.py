@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from toolplan import Tool
-from toolplan.path import Json
+from toolplan.plan.path import Json
 from toolplan.planners.llm import signature_text
 from toolplan.planners.llm._signature import signatures_text
 from toolplan_demo import TOOLS

@@ -10,12 +10,12 @@ import pytest
 
 from toolplan import App
 from toolplan.app.app import AskResult
-from toolplan.path import Json
+from toolplan.plan.path import Json
 from toolplan.planners import Clarification, LLMPlanner, Question
 from toolplan.planners.llm._plan_schema import plan_schema
 from toolplan.schema import Schema
+from toolplan.schema.tool import Tool, Toolbox
 from toolplan.testing.model import ScriptedModel
-from toolplan.tools import Tool, Toolbox
 from toolplan_demo import TOOLS
 
 GOOD = '{"toolplan": 1, "steps": [{"id": "a", "tool": "facilities_list", "args": {}}]}'

@@ -15,9 +15,9 @@ import mcp.types as wire
 from mcp.server import Server, ServerRequestContext
 from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ToolsListChanged
 
-from toolplan.path import Json
-from toolplan.sources.mcp import LocalServer, McpSource, StdioServer, connected
-from toolplan.tools import Arguments, Tool, Toolbox
+from toolplan.plan.path import Json
+from toolplan.schema.tool import Arguments, Tool, Toolbox
+from toolplan.tools.mcp import LocalServer, McpSource, StdioServer, connected
 
 WIRE_SERVER: Final = Path(__file__).with_name("wire_server.py")
 ANYTHING: Final[dict[str, Any]] = {"type": "object", "properties": {}}

@@ -27,11 +27,12 @@ from tests.sources.mcp.scripts import (
     text,
 )
 from toolplan.compiler import compile_plan
-from toolplan.engines import run
+from toolplan.engine import run
 from toolplan.events import Event, StepProgressed
-from toolplan.execution_plan import ExecutionPlan
-from toolplan.path import Json
-from toolplan.sources.mcp import (
+from toolplan.plan.path import Json
+from toolplan.policy.execution_plan import ExecutionPlan
+from toolplan.schema.tool import OutcomeUnknown, Toolbox, ToolError
+from toolplan.tools.mcp import (
     LocalServer,
     Notice,
     RequestRefused,
@@ -39,7 +40,6 @@ from toolplan.sources.mcp import (
     connected,
     connected_here,
 )
-from toolplan.tools import OutcomeUnknown, Toolbox, ToolError
 
 SECRET = "s3cret-of-the-environment"
 LOOK = '{"toolplan": 1, "steps": [{"id": "a", "tool": "look", "args": {}}]}'

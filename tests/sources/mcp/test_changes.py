@@ -21,11 +21,11 @@ from tests.sources.mcp.scripts import (
     text,
 )
 from toolplan.compiler import compile_plan
-from toolplan.engines import run
+from toolplan.engine import run
 from toolplan.events import StepState
-from toolplan.sources.mcp import Notice, ToolsChanged, connected, connected_here
-from toolplan.sources.pins import Pins
-from toolplan.tools import Toolbox, ToolError, ToolObjectError
+from toolplan.schema.tool import Toolbox, ToolError, ToolObjectError
+from toolplan.tools.mcp import Notice, ToolsChanged, connected, connected_here
+from toolplan.tools.pins import Pins
 
 Wire: TypeAlias = dict[str, Any]
 TOOLS: Final = 30

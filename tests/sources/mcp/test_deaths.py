@@ -15,12 +15,13 @@ import pytest
 from benchmarks import mcp_ledger
 from benchmarks.processes import is_alive, kill_own, process
 from tests.sources.mcp.scripts import Scripted, call, called, listed_tool, one_page, text
-from toolplan.approval import approve
 from toolplan.compiler import compile_plan
-from toolplan.engines import run
+from toolplan.engine import run
 from toolplan.events import Run, StepState
-from toolplan.path import Json
-from toolplan.sources.mcp import (
+from toolplan.plan.path import Json
+from toolplan.policy.approval import approve
+from toolplan.schema.tool import OutcomeUnknown, Toolbox
+from toolplan.tools.mcp import (
     HttpServer,
     Notice,
     ServerLost,
@@ -29,7 +30,6 @@ from toolplan.sources.mcp import (
     connected,
     connected_here,
 )
-from toolplan.tools import OutcomeUnknown, Toolbox
 
 SOON_S = 5.0  # far more than it takes, for a machine that is busy
 

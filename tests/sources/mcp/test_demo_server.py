@@ -15,8 +15,8 @@ from typing import Any, Final
 import pytest
 
 from tests.sources.mcp.scripts import call
-from toolplan.sources.mcp import LocalServer, connected
-from toolplan.tools import Tool, ToolError
+from toolplan.schema.tool import Tool, ToolError
+from toolplan.tools.mcp import LocalServer, connected
 from toolplan_demo import demo_tools
 from toolplan_demo.server import demo_server
 

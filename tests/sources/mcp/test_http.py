@@ -15,10 +15,10 @@ from mcp.server import MCPServer
 
 from tests.sources.mcp.http_scripts import BREAKS, JSON_TYPE, Answer, Answers, replied, served
 from tests.sources.mcp.scripts import call, text
-from toolplan.sources.mcp import HttpServer, Notice, ServerStarted, connected
-from toolplan.sources.mcp._http import FailuresAsAnswers
-from toolplan.sources.mcp._interceptors import DELIVERY, Delivery
-from toolplan.tools import OutcomeUnknown, Toolbox, ToolError, ToolObjectError
+from toolplan.schema.tool import OutcomeUnknown, Toolbox, ToolError, ToolObjectError
+from toolplan.tools.mcp import HttpServer, Notice, ServerStarted, connected
+from toolplan.tools.mcp._http import FailuresAsAnswers
+from toolplan.tools.mcp._interceptors import DELIVERY, Delivery
 
 SECRET = "s3cret-in-a-header"
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from tests.sources.mcp.scripts import Changeable, Scripted, listed_tool, names, one_page
-from toolplan.sources.mcp import Notice, ServerLost, ServerStarted, StdioServer, connected
-from toolplan.tools import ToolObjectError
+from toolplan.schema.tool import ToolObjectError
+from toolplan.tools.mcp import Notice, ServerLost, ServerStarted, StdioServer, connected
 
 HANGS = StdioServer(sys.executable, ("-S", "-c", "import sys; sys.stdin.read()"))
 ENDS = StdioServer(sys.executable, ("-S", "-c", "raise SystemExit(3)"))

@@ -11,15 +11,15 @@ from hypothesis import strategies as st
 from mcp.shared.message import SessionMessage
 from mcp.types import JSONRPCRequest, JSONRPCResponse
 
-from toolplan.path import Json
-from toolplan.sources.mcp._interceptors import Interceptor
-from toolplan.sources.mcp._listing import Listing, Page, read_listing
-from toolplan.sources.mcp._owner import Request
-from toolplan.sources.mcp._results import unwrapped_schema
-from toolplan.sources.mcp._texts import clean, clean_schema
-from toolplan.sources.mcp.source import tools_of
-from toolplan.sources.secrets import Mask
-from toolplan.tools import Arguments, Call, Toolbox
+from toolplan.plan.path import Json
+from toolplan.schema.tool import Arguments, Call, Toolbox
+from toolplan.tools.mcp._interceptors import Interceptor
+from toolplan.tools.mcp._listing import Listing, Page, read_listing
+from toolplan.tools.mcp._owner import Request
+from toolplan.tools.mcp._results import unwrapped_schema
+from toolplan.tools.mcp._texts import clean, clean_schema
+from toolplan.tools.mcp.source import tools_of
+from toolplan.tools.secrets import Mask
 
 VALUES: st.SearchStrategy[Any] = st.recursive(
     st.none()

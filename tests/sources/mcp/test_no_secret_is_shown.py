@@ -36,10 +36,10 @@ from tests.authority import (
     saying,
 )
 from toolplan.cli import main
-from toolplan.sources.mcp import HttpServer, connected
-from toolplan.sources.mcp.sign_ins import SignIns
-from toolplan.sources.mcp.signing_in import sign_in
-from toolplan.tools import Toolbox
+from toolplan.schema.tool import Toolbox
+from toolplan.tools.mcp import HttpServer, connected
+from toolplan.tools.mcp.sign_ins import SignIns
+from toolplan.tools.mcp.signing_in import sign_in
 
 # of the servers that are in this process too: what they log is theirs
 THEIRS = ("mcp.server", "authlib", "werkzeug", "uvicorn", "flask", "sse_starlette", "asyncio")

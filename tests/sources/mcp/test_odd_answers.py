@@ -11,9 +11,9 @@ import pytest
 
 from tests.sources.mcp.http_scripts import EVENTS, JSON_TYPE, WRITES, Answer, Answers, Give, served
 from tests.sources.mcp.scripts import Scripted, call, listed_tool, one_page
-from toolplan.path import Json
-from toolplan.sources.mcp import HttpServer, connected
-from toolplan.tools import OutcomeUnknown, Toolbox, ToolError
+from toolplan.plan.path import Json
+from toolplan.schema.tool import OutcomeUnknown, Toolbox, ToolError
+from toolplan.tools.mcp import HttpServer, connected
 
 ID: Final = "ID"  # stands for the id of the request
 FINE: Final = '{"content":[{"type":"text","text":"fine"}]}'

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from toolplan.sources.mcp import HttpServer, StdioServer, commands, read_servers
-from toolplan.sources.mcp.servers import place_of
-from toolplan.tools import ToolObjectError
+from toolplan.schema.tool import ToolObjectError
+from toolplan.tools.mcp import HttpServer, StdioServer, commands, read_servers
+from toolplan.tools.mcp.servers import place_of
 
 SECRET = "s3cret-of-the-environment"
 ENVIRONMENT = {"TOKEN": SECRET, "PLAIN": "plain"}

@@ -29,12 +29,12 @@ from tests.authority import (
     saying,
 )
 from tests.sources.mcp.scripts import call, called
-from toolplan.errors import ToolplanError
-from toolplan.sources.mcp import HttpServer, Server, connected, read_servers
-from toolplan.sources.mcp._oauth_settings import OAuth
-from toolplan.sources.mcp.sign_ins import SignIns, Standing
-from toolplan.sources.mcp.signing_in import sign_in, sign_out
-from toolplan.tools import OutcomeUnknown, ToolError, ToolObjectError
+from toolplan.base.errors import ToolplanError
+from toolplan.schema.tool import OutcomeUnknown, ToolError, ToolObjectError
+from toolplan.tools.mcp import HttpServer, Server, connected, read_servers
+from toolplan.tools.mcp._oauth_settings import OAuth
+from toolplan.tools.mcp.sign_ins import SignIns, Standing
+from toolplan.tools.mcp.signing_in import sign_in, sign_out
 
 LOGIN = "toolplan login s --tools mcp.json"
 

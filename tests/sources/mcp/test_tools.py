@@ -11,10 +11,10 @@ import pytest
 from tests.sources.mcp.scripts import ANYTHING, Scripted, call, listed_tool, one_page, serving, text
 from toolplan.compiler import compile_plan
 from toolplan.dialects import DIALECTS
-from toolplan.path import Json
-from toolplan.sources.mcp import Notice, StdioServer, ToolRefused, connected
-from toolplan.sources.pins import SourcedTool
-from toolplan.tools import Effects, Toolbox, ToolObjectError
+from toolplan.plan.path import Json
+from toolplan.schema.tool import Effects, Toolbox, ToolObjectError
+from toolplan.tools.mcp import Notice, StdioServer, ToolRefused, connected
+from toolplan.tools.pins import SourcedTool
 
 
 def opened(place: Path, *tools: object, **more: Any) -> tuple[Toolbox, tuple[ToolRefused, ...]]:

@@ -9,9 +9,9 @@ from typing import TypeVar, TypeVarTuple, cast
 
 from msgspec.structs import replace
 
-from toolplan.path import Json, copied
-from toolplan.threads import run_in_thread, threads_of
-from toolplan.tools import Arguments, Call, Tool, Toolbox, current_call
+from toolplan.base.threads import run_in_thread, threads_of
+from toolplan.plan.path import Json, copied
+from toolplan.schema.tool import Arguments, Call, Tool, Toolbox, current_call
 
 Given = TypeVarTuple("Given")
 Result = TypeVar("Result")

@@ -8,7 +8,7 @@ from typing import Annotated, Final, TypeAlias, TypeVar
 import msgspec
 from msgspec import Meta
 
-from toolplan.path import Json
+from toolplan.plan.path import Json
 
 T = TypeVar("T")
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from toolplan import Toolbox
-from toolplan.path import Json
-from toolplan.tools import ToolError
+from toolplan.plan.path import Json
+from toolplan.schema.tool import ToolError
 from toolplan_adapters.contract import Briefing, Contracts, agent_tool, read_text
 
 KNOWING = """

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import NamedTuple
 
-from toolplan.path import Json
+from toolplan.plan.path import Json
 from toolplan_adapters.contract import ContractPlanner, KnowledgeMode
 from toolplan_adapters.network import NETWORK_CONTRACTS
 

@@ -8,9 +8,9 @@ from collections.abc import Mapping
 import pytest
 
 from packages.adapters.tests.contract.agents import contracts
-from toolplan.path import Json
+from toolplan.plan.path import Json
 from toolplan.schema import Schema
-from toolplan.tools import Tool
+from toolplan.schema.tool import Tool
 from toolplan_adapters.contract import (
     Briefing,
     Need,

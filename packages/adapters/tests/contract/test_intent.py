@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from toolplan.path import Json
+from toolplan.plan.path import Json
 from toolplan_adapters.contract import IntentReader
 from toolplan_adapters.contract.contracts import ENTITY_TYPES
 from toolplan_adapters.contract.intent import MOST_CHARACTERS, EntityReader

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from packages.adapters.tests.contract.planning import planner, rows
 from toolplan import Toolbox, compile_plan
-from toolplan.path import Json
+from toolplan.plan.path import Json
 from toolplan.planners import Draft, Question
 from toolplan_adapters.contract import ContractError, KnowledgeMode, read_text
 from toolplan_adapters.contract.contracts import ENTITY_TYPES

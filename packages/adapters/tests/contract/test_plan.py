@@ -10,7 +10,7 @@ import pytest
 
 from packages.adapters.tests.contract.planning import owners, planner, required, rows, state, tasks
 from toolplan import parse
-from toolplan.path import Json
+from toolplan.plan.path import Json
 from toolplan_adapters.contract import (
     ClarificationNeeded,
     KnowledgeMode,

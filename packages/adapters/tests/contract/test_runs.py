@@ -13,10 +13,10 @@ from packages.adapters.tests.contract.planning import TODAY, planner, rows, stat
 from toolplan import AskResult, Toolbox, compile_plan, run
 from toolplan.app.app import App
 from toolplan.events import Event, Failure, Run, StepRun, StepState
-from toolplan.path import Json
+from toolplan.plan.path import Json
 from toolplan.planners import Attempt, Clarification, Draft, Question
 from toolplan.planners.fallback import FallbackChain
-from toolplan.tools import Effects, Tool
+from toolplan.schema.tool import Effects, Tool
 from toolplan_adapters.contract import (
     ContractPlanner,
     Contracts,

@@ -14,7 +14,7 @@ from packages.adapters.tests.contract.planning import planner, state, tasks
 from tests.seeds.seeds import code
 from toolplan import parse
 from toolplan.cli import main
-from toolplan.path import Json
+from toolplan.plan.path import Json
 
 CONTRACTS = str(Path(network.__file__).parent / "contracts")
 EXAMPLES = [(5, 6), (7, 8)]

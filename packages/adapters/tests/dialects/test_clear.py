@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from toolplan.diagnostics import CannotExpress
 from toolplan.dialects import DIALECTS
-from toolplan.path import EVERY
-from toolplan.plan import Literal, Plan, Ref, Step, Template, When
-from toolplan.plan_json import Parsed
-from toolplan.source import Span
+from toolplan.plan.canonical import Parsed
+from toolplan.plan.diagnostics import CannotExpress
+from toolplan.plan.model import Literal, Plan, Ref, Step, Template, When
+from toolplan.plan.path import EVERY
+from toolplan.plan.text import Span
 
 CLEAR = DIALECTS["clear"]
 RECORDED = Path(__file__).parents[5] / "shared" / "data" / "clearai_recorded_plans.json"

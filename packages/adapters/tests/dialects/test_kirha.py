@@ -7,10 +7,10 @@ import json
 import pytest
 
 from toolplan.compiler import check
-from toolplan.diagnostics import CannotExpress
 from toolplan.dialects import DIALECTS
-from toolplan.path import EVERY, Json, Path
-from toolplan.plan import Literal, Plan, Ref, Step, Template, Value, When
+from toolplan.plan.diagnostics import CannotExpress
+from toolplan.plan.model import Literal, Plan, Ref, Step, Template, Value, When
+from toolplan.plan.path import EVERY, Json, Path
 
 KIRHA = DIALECTS["kirha"]
 

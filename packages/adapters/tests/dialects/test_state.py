@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from toolplan.diagnostics import CannotExpress, Severity
 from toolplan.dialects import DIALECTS
-from toolplan.path import Json
-from toolplan.plan import Literal, Plan, Ref, Step
+from toolplan.plan.diagnostics import CannotExpress, Severity
+from toolplan.plan.model import Literal, Plan, Ref, Step
+from toolplan.plan.path import Json
 
 STATE = DIALECTS["state"]
 HERE = Path(__file__).parents[4] / "tests" / "dialects" / "state"

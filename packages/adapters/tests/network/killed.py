@@ -19,8 +19,8 @@ from msgspec.structs import replace
 from toolplan import Journal, Toolbox
 from toolplan.app.app import App
 from toolplan.events import StepState, fold
-from toolplan.path import Json
-from toolplan.tools import Arguments, Call, Tool
+from toolplan.plan.path import Json
+from toolplan.schema.tool import Arguments, Call, Tool
 from toolplan_adapters.contract import ContractPlanner
 from toolplan_adapters.network import NETWORK_CONTRACTS, NETWORK_TOOLS
 

@@ -15,7 +15,7 @@ from packages.adapters.tests.network.killed import CALLS, JOURNAL, RUN, noted
 from toolplan import Journal, resume
 from toolplan.app.app import App
 from toolplan.events import RunState, StepState, fold
-from toolplan.path import Json
+from toolplan.plan.path import Json
 from toolplan_adapters.contract import ContractPlanner, state_of
 from toolplan_adapters.network import NETWORK_CONTRACTS, NETWORK_TOOLS
 

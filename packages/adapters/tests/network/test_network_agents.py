@@ -9,9 +9,9 @@ import pytest
 
 from toolplan import Toolbox
 from toolplan.app.app import App
-from toolplan.path import Json
+from toolplan.plan.path import Json
 from toolplan.schema import Schema
-from toolplan.tools import Tool, ToolError
+from toolplan.schema.tool import Tool, ToolError
 from toolplan_adapters.contract import Briefing, ContractPlanner, Need
 from toolplan_adapters.network import (
     NETWORK_CONTRACTS,

@@ -13,7 +13,7 @@ import pytest
 
 from toolplan import AskResult
 from toolplan.app.app import App
-from toolplan.path import Json
+from toolplan.plan.path import Json
 from toolplan.planners import Clarification
 from toolplan_adapters.contract import ContractPlanner
 from toolplan_adapters.network import NETWORK_CONTRACTS, NETWORK_TOOLS

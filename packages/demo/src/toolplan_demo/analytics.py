@@ -5,8 +5,8 @@ from __future__ import annotations
 import datetime
 from typing import Final
 
-from toolplan.path import Json
-from toolplan.tools import Arguments, ToolError
+from toolplan.plan.path import Json
+from toolplan.schema.tool import Arguments, ToolError
 from toolplan_demo.database import Database, SqlValue
 from toolplan_demo.domain import RISKS, next_day
 

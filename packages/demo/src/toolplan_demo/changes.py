@@ -16,7 +16,7 @@ from typing import Any, Final
 
 import platformdirs
 
-from toolplan.tools import ToolError
+from toolplan.schema.tool import ToolError
 
 FILE: Final = "demo-changes.sqlite"
 _HOME: Final = "TOOLPLAN_HOME"

@@ -10,8 +10,8 @@ from typing import Annotated, Final
 from cyclopts import Parameter
 from cyclopts.validators import Number
 
-from toolplan.errors import ToolplanError
-from toolplan.tools import ToolObjectError
+from toolplan.base.errors import ToolplanError
+from toolplan.schema.tool import ToolObjectError
 from toolplan_demo.changes import reset as forget_changes
 from toolplan_demo.database import DEFAULT_ROWS
 from toolplan_demo.rest import DOCUMENT_PATH, serve

@@ -16,7 +16,7 @@ from typing import Final, TypeAlias
 
 from msgspec.structs import astuple
 
-from toolplan.path import Json
+from toolplan.plan.path import Json
 from toolplan_demo import cache, changes
 from toolplan_demo import rows as generated
 from toolplan_demo.domain import NAMES, fold

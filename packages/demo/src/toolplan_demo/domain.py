@@ -14,7 +14,7 @@ from typing import Any, Final, TypeAlias
 
 from msgspec import Struct, convert
 
-from toolplan.path import Json
+from toolplan.plan.path import Json
 
 FILE: Final = Path(__file__).with_name("domain.json")
 RISKS: Final = ("low", "medium", "high", "critical")

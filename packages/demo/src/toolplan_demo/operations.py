@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping
 from functools import cache, partial
 from typing import Any, Final, TypeAlias
 
-from toolplan.path import Json
-from toolplan.tools import Arguments, ToolError
+from toolplan.plan.path import Json
+from toolplan.schema.tool import Arguments, ToolError
 from toolplan_demo import analytics
 from toolplan_demo.database import Database, Row, SqlValue
 from toolplan_demo.domain import TOOLS, Node, fold, next_day, proper

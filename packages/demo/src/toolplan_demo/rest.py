@@ -21,10 +21,10 @@ from starlette.responses import JSONResponse
 from starlette.routing import Route as PathRoute
 from starlette.types import ASGIApp
 
-from toolplan.http_server.guard import Guard, Rules
-from toolplan.http_server.serving import serve_http
-from toolplan.path import Json
-from toolplan.tools import Tool, Toolbox, ToolError
+from toolplan.mcp_server.http.guard import Guard, Rules
+from toolplan.mcp_server.http.serving import serve_http
+from toolplan.plan.path import Json
+from toolplan.schema.tool import Tool, Toolbox, ToolError
 from toolplan_demo.rest_document import PREFIX, Route, openapi_document, routes_of
 from toolplan_demo.tools import wrong_arguments
 

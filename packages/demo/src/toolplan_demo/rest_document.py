@@ -10,8 +10,8 @@ from typing import Any, Final, cast
 
 from msgspec import Struct
 
-from toolplan.path import Json
-from toolplan.tools import Tool, Toolbox
+from toolplan.plan.path import Json
+from toolplan.schema.tool import Tool, Toolbox
 from toolplan_demo.domain import Node
 
 PREFIX: Final = "/api"

@@ -24,10 +24,10 @@ from mcp.types import (
 from mcp.types import Tool as WireTool
 from starlette.types import ASGIApp
 
-from toolplan.http_server.guard import Guard, Rules
-from toolplan.http_server.serving import serve_http
-from toolplan.path import Json
-from toolplan.tools import Effects, Tool, Toolbox, ToolError
+from toolplan.mcp_server.http.guard import Guard, Rules
+from toolplan.mcp_server.http.serving import serve_http
+from toolplan.plan.path import Json
+from toolplan.schema.tool import Effects, Tool, Toolbox, ToolError
 
 NAME: Final = "toolplan-demo"
 HTTP_PATH: Final = "/mcp"

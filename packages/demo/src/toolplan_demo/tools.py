@@ -6,10 +6,10 @@ import datetime
 from functools import partial
 from typing import Final
 
-from toolplan.path import Json
+from toolplan.base.threads import run_in_thread, threads_of
+from toolplan.plan.path import Json
 from toolplan.schema import Violation
-from toolplan.threads import run_in_thread, threads_of
-from toolplan.tools import (
+from toolplan.schema.tool import (
     Arguments,
     Effects,
     Tool,

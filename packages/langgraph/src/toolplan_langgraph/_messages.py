@@ -9,12 +9,12 @@ from typing import Final
 from langchain_core.messages import AIMessage, BaseMessage, SystemMessage, ToolCall, ToolMessage
 
 from toolplan.compiler import Compiled, compile_plan
-from toolplan.diagnostics import Diagnostic
 from toolplan.events import Run, StepRun, StepState
-from toolplan.path import Json
-from toolplan.plan import Limits
+from toolplan.plan.diagnostics import Diagnostic
+from toolplan.plan.model import Limits
+from toolplan.plan.path import Json
 from toolplan.providers import Message
-from toolplan.tools import Toolbox
+from toolplan.schema.tool import Toolbox
 
 _MOST_OF_AN_ERROR: Final = 2_000
 _CLOSING: Final = "</tool_result"

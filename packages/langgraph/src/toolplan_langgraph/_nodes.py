@@ -13,10 +13,10 @@ from langgraph.types import Command, interrupt
 from msgspec import Struct
 from msgspec.structs import replace
 
-from toolplan.engines import CannotRun
-from toolplan.path import Json
+from toolplan.engine import CannotRun
+from toolplan.plan.path import Json
 from toolplan.providers import Message, Model, ModelError, ModelRequest, complete
-from toolplan.tools import Toolbox
+from toolplan.schema.tool import Toolbox
 from toolplan_langgraph._messages import compiled_calls, failed, not_called, results, transcript
 from toolplan_langgraph._replies import (
     ASSESSMENT_FORM,

@@ -12,8 +12,8 @@ from typing import Final, cast
 
 from msgspec import Struct
 
-from toolplan.diagnostics import did_you_mean, near
-from toolplan.path import Json
+from toolplan.plan.diagnostics import did_you_mean, near
+from toolplan.plan.path import Json
 from toolplan.providers import Message, Model, ModelRequest, complete
 from toolplan.schema import Schema
 from toolplan_langgraph.approval import is_storable

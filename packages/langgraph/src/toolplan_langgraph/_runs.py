@@ -10,14 +10,14 @@ from typing import Final, NamedTuple
 
 from langgraph.config import get_config, get_stream_writer
 
-from toolplan.approval import Approval
-from toolplan.engines import resume, run
+from toolplan.base.threads import in_thread
+from toolplan.engine import resume, run
 from toolplan.events import Event, Run
-from toolplan.execution_plan import ExecutionPlan
-from toolplan.plan import Limits
+from toolplan.plan.model import Limits
+from toolplan.policy.approval import Approval
+from toolplan.policy.execution_plan import ExecutionPlan
+from toolplan.schema.tool import Toolbox
 from toolplan.storage.journal import JournalError, Store, record_fields
-from toolplan.threads import in_thread
-from toolplan.tools import Toolbox
 
 _UNKNOWN_RUN: Final = "unknown-run"
 

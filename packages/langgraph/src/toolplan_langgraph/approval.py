@@ -13,15 +13,15 @@ from typing import Final, NamedTuple, cast
 from langgraph.types import interrupt
 from msgspec.structs import asdict
 
-from toolplan.approval import Approval, approve, effect_steps
-from toolplan.consent import Effect, Origin, effects_of
 from toolplan.events import Run
-from toolplan.execution_plan import ExecutionPlan
-from toolplan.path import Json
-from toolplan.plan_json import dump
-from toolplan.render.approval_view import approval_json
-from toolplan.render.effects_view import effects_text
-from toolplan.tools import Tool
+from toolplan.plan.canonical import dump
+from toolplan.plan.path import Json
+from toolplan.policy.approval import Approval, approve, effect_steps
+from toolplan.policy.consent import Effect, Origin, effects_of
+from toolplan.policy.execution_plan import ExecutionPlan
+from toolplan.schema.tool import Tool
+from toolplan.show.approval_view import approval_json
+from toolplan.show.effects_view import effects_text
 
 _SHORT: Final = 8
 _LEAST: Final = -(2**63)

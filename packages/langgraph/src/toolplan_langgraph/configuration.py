@@ -8,9 +8,9 @@ from typing import Annotated, Any, Final, TypeAlias
 
 from msgspec import Meta, Struct, ValidationError, convert, to_builtins
 
-from toolplan.errors import ToolplanError
-from toolplan.path import Json
-from toolplan.sources.mcp import Server, read_servers
+from toolplan.base.errors import ToolplanError
+from toolplan.plan.path import Json
+from toolplan.tools.mcp import Server, read_servers
 
 DEFAULT_MODEL: Final = "openai/gpt-4o"
 _Positive: TypeAlias = Annotated[int, Meta(ge=1)]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Generator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 
-from toolplan.errors import ToolplanError
-from toolplan.sources.mcp import McpSource, connected
-from toolplan.tools import Toolbox, ToolObjectError
+from toolplan.base.errors import ToolplanError
+from toolplan.schema.tool import Toolbox, ToolObjectError
+from toolplan.tools.mcp import McpSource, connected
 from toolplan_langgraph.configuration import Configuration
 
 

@@ -14,10 +14,10 @@ from langgraph.graph import START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import Command
 
-from toolplan.plan import Limits
+from toolplan.plan.model import Limits
 from toolplan.providers import ModelError
+from toolplan.schema.tool import Toolbox
 from toolplan.storage.journal import Store
-from toolplan.tools import Toolbox
 from toolplan_langgraph._nodes import NODES, Goto, Nodes
 from toolplan_langgraph._runs import Running
 from toolplan_langgraph.configuration import Configuration, ConfigurationError

@@ -21,16 +21,16 @@ from msgspec import Struct
 
 from toolplan.app.app import App
 from toolplan.app.results import AskResult
-from toolplan.approval import Approval
 from toolplan.compiler import to_text
-from toolplan.consent import needs_values
-from toolplan.diagnostics import Diagnostic
-from toolplan.engines import CannotRun
+from toolplan.engine import CannotRun
 from toolplan.events import Run, to_json
-from toolplan.execution_plan import ExecutionPlan
-from toolplan.path import Json
-from toolplan.plan_json import dump
+from toolplan.plan.canonical import dump
+from toolplan.plan.diagnostics import Diagnostic
+from toolplan.plan.path import Json
 from toolplan.planners import Clarification, Draft, Refusal
+from toolplan.policy.approval import Approval
+from toolplan.policy.consent import needs_values
+from toolplan.policy.execution_plan import ExecutionPlan
 from toolplan_langgraph._runs import is_known, reporter, run_name
 from toolplan_langgraph.approval import Refused, ask_approval, ask_values, command, storable
 

@@ -17,7 +17,7 @@ from msgspec import Struct
 from msgspec.structs import asdict, replace
 
 from toolplan.compiler import compile_plan
-from toolplan.engines import filled_output, run
+from toolplan.engine import filled_output, run
 from toolplan.events import (
     Event,
     Failure,
@@ -29,11 +29,11 @@ from toolplan.events import (
     StepSucceeded,
     fold,
 )
-from toolplan.execution_plan import ExecutionPlan
-from toolplan.path import Json
-from toolplan.plan import Limits, Plan, Step, sinks, step_refs
-from toolplan.sources.python import tool
-from toolplan.tools import Tool, Toolbox
+from toolplan.plan.model import Limits, Plan, Step, sinks, step_refs
+from toolplan.plan.path import Json
+from toolplan.policy.execution_plan import ExecutionPlan
+from toolplan.schema.tool import Tool, Toolbox
+from toolplan.tools.python import tool
 from toolplan_langgraph._runs import reporter
 from toolplan_langgraph.approval import is_storable
 

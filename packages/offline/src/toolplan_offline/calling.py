@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from toolplan.dates import Weeks
 from toolplan.planners import Clarification, Proposal, Question, Refusal
-from toolplan.tools import Tool
+from toolplan.schema.tool import Tool
 from toolplan_offline import explain, written
 from toolplan_offline.deeds import DeedLexicon, Do
 from toolplan_offline.lexicon import Lexicon

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from typing import Any, Final, NamedTuple, cast
 
 from toolplan.schema import flat
-from toolplan.tools import Tool
+from toolplan.schema.tool import Tool
 from toolplan_offline import schemas
 from toolplan_offline.lexicon import Lexicon, Val, Word
 from toolplan_offline.meaning import When

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
 from typing import Final
 
-from toolplan.path import Json
+from toolplan.plan.path import Json
 from toolplan.planners import Attempt, Clarification
 from toolplan_offline.lexicon import Lexicon
 from toolplan_offline.meaning import Agg, Call, Cond, Meaning, Rank, Set, Show

@@ -10,11 +10,11 @@ from typing import Any, Final, NamedTuple, cast
 
 from msgspec.structs import replace
 
+from toolplan.base.errors import ToolplanError
+from toolplan.base.extras import missing
 from toolplan.dates import Weeks
-from toolplan.errors import ToolplanError
-from toolplan.extras import missing
-from toolplan.path import Json
-from toolplan.plan_json import dump
+from toolplan.plan.canonical import dump
+from toolplan.plan.path import Json
 from toolplan.planners import Attempt, Clarification, Draft, OnText, Proposal, Question
 from toolplan.planners.context import PlannerContext
 from toolplan.planners.conversation import (
@@ -24,7 +24,7 @@ from toolplan.planners.conversation import (
     Turn,
     read_conversation,
 )
-from toolplan.tools import Toolbox
+from toolplan.schema.tool import Toolbox
 from toolplan_offline import explain, written
 from toolplan_offline.builder import NOT_COMPUTED, SQL, Builder, Step
 from toolplan_offline.calling import Caller

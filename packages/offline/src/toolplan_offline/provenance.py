@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any, cast
 
-from toolplan.path import Json
+from toolplan.plan.path import Json
 from toolplan_offline.chart import Edge
 from toolplan_offline.lexicon import Val
 from toolplan_offline.meaning import When

@@ -15,7 +15,7 @@ from typing import Any, Final, cast
 import msgspec
 
 from toolplan.schema import flat
-from toolplan.tools import Effects, Tool
+from toolplan.schema.tool import Effects, Tool
 from toolplan_offline.words import singular, spoken
 
 Node = Mapping[str, Any]

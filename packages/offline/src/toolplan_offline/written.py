@@ -8,7 +8,7 @@ from typing import Any, Final, cast
 
 import msgspec
 
-from toolplan.path import Json
+from toolplan.plan.path import Json
 from toolplan.planners import Draft, Question
 from toolplan_offline.lexicon import Word
 from toolplan_offline.meaning import Agg, Call, Cond, Link, Meaning, Rank, Set, Show, When

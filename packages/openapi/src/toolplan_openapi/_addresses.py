@@ -16,7 +16,7 @@ from urllib.parse import SplitResult, urlsplit
 
 from msgspec import Struct
 
-from toolplan.tools import ToolError, ToolObjectError
+from toolplan.schema.tool import ToolError, ToolObjectError
 
 Address: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address
 Resolve: TypeAlias = Callable[[str, int], Awaitable[Sequence[str]]]

@@ -17,8 +17,8 @@ import httpx2
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from toolplan.path import Json
-from toolplan.tools import ToolError
+from toolplan.plan.path import Json
+from toolplan.schema.tool import ToolError
 from toolplan_openapi._document import Node, Place, Unusable, free_name
 from toolplan_openapi._parameters import Pair, Writing, query_pairs, read_writing
 from toolplan_openapi._schemas import MEANING, Schemas, Use

@@ -12,9 +12,9 @@ from urllib.parse import unquote
 
 from msgspec import Struct
 
-from toolplan.path import Json
-from toolplan.plan import escape_pointer, split_pointer
-from toolplan.tools import ToolObjectError
+from toolplan.plan.model import escape_pointer, split_pointer
+from toolplan.plan.path import Json
+from toolplan.schema.tool import ToolObjectError
 
 Node: TypeAlias = dict[str, Json]
 T = TypeVar("T", bound=str)

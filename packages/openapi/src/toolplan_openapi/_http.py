@@ -13,10 +13,10 @@ from weakref import WeakKeyDictionary
 
 from msgspec import Struct, field
 
-from toolplan.path import Json
-from toolplan.sources.replies import json_object, refusal_code
-from toolplan.sources.secrets import Mask
-from toolplan.tools import ToolError
+from toolplan.plan.path import Json
+from toolplan.schema.tool import ToolError
+from toolplan.tools.replies import json_object, refusal_code
+from toolplan.tools.secrets import Mask
 from toolplan_openapi._addresses import Origin
 
 IN_A_COOKIE: Final = re.compile(r"[!#-+\--:<-\[\]-~]*")

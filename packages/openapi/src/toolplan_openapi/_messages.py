@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from typing import Final
 from urllib.parse import quote
 
-from toolplan.path import Json
-from toolplan.sources.replies import InexactJson, page_title, read_json
-from toolplan.tools import Arguments, OutcomeUnknown, ToolError
+from toolplan.plan.path import Json
+from toolplan.schema.tool import Arguments, OutcomeUnknown, ToolError
+from toolplan.tools.replies import InexactJson, page_title, read_json
 from toolplan_openapi._addresses import Origin
 from toolplan_openapi._bodies import is_json
 from toolplan_openapi._http import IN_A_COOKIE, Credentials, Request, Response

@@ -9,9 +9,9 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from toolplan.path import Json
-from toolplan.sources import plain_name
-from toolplan.tools import Effects, Tool, ToolObjectError
+from toolplan.plan.path import Json
+from toolplan.schema.tool import Effects, Tool, ToolObjectError
+from toolplan.tools import plain_name
 from toolplan_openapi._bodies import Body, read_body, read_media, read_output
 from toolplan_openapi._document import Fault, Node, Place, Unusable, free_name, read_root
 from toolplan_openapi._parameters import Parameter, read_parameters

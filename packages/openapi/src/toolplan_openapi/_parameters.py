@@ -15,8 +15,8 @@ from urllib.parse import quote
 from msgspec import Struct
 from msgspec.structs import asdict, replace
 
-from toolplan.path import Json, json_type
-from toolplan.tools import ToolError
+from toolplan.plan.path import Json, json_type
+from toolplan.schema.tool import ToolError
 from toolplan_openapi._document import Node, Place, Unusable, free_name, one_of
 from toolplan_openapi._schemas import Schemas, Use, shortened
 from toolplan_openapi._security import NEVER_SENT

@@ -16,9 +16,9 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from toolplan.path import Json
-from toolplan.plan import escape_pointer, split_pointer
-from toolplan.tools import ToolObjectError
+from toolplan.plan.model import escape_pointer, split_pointer
+from toolplan.plan.path import Json
+from toolplan.schema.tool import ToolObjectError
 from toolplan_openapi._document import Node, Place, Unusable, free_name
 
 LONGEST_DESCRIPTION: Final = 500

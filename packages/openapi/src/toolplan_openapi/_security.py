@@ -14,9 +14,9 @@ from urllib.parse import quote
 from msgspec import Struct
 from pydantic import BaseModel, ConfigDict
 
-from toolplan.diagnostics import did_you_mean, near
-from toolplan.sources.secrets import resolved, sounds_secret
-from toolplan.tools import ToolObjectError
+from toolplan.plan.diagnostics import did_you_mean, near
+from toolplan.schema.tool import ToolObjectError
+from toolplan.tools.secrets import resolved, sounds_secret
 from toolplan_openapi._addresses import origin_of
 from toolplan_openapi._document import Place, Unusable, one_of
 from toolplan_openapi._http import IN_A_COOKIE, Credentials, TokenSource, together

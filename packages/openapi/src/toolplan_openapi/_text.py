@@ -11,10 +11,10 @@ import json
 import re
 from typing import Final, TypeAlias, cast
 
-from toolplan.path import Json, json_type
+from toolplan.plan.path import Json, json_type
+from toolplan.plan.yaml_text import Plain, YamlError, read_yaml
 from toolplan.schema import value_types
-from toolplan.tools import ToolObjectError
-from toolplan.yaml_text import Plain, YamlError, read_yaml
+from toolplan.schema.tool import ToolObjectError
 
 MAX_TEXT: Final = 50_000_000
 _MAX_DEPTH: Final = 200

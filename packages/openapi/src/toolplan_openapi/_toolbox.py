@@ -11,10 +11,10 @@ from urllib.parse import urlsplit
 from msgspec import Struct
 from msgspec.structs import replace
 
-from toolplan.paging import next_link
-from toolplan.path import Json
-from toolplan.tool_call import current_call, report_page
-from toolplan.tools import Arguments, Tool, Toolbox, ToolError, ToolObjectError
+from toolplan.plan.path import Json
+from toolplan.schema.paging import next_link
+from toolplan.schema.tool import Arguments, Tool, Toolbox, ToolError, ToolObjectError
+from toolplan.schema.tool_call import current_call, report_page
 from toolplan_openapi._addresses import Guard, Origin, origin_of
 from toolplan_openapi._document import Fault
 from toolplan_openapi._http import Credentials, Transport

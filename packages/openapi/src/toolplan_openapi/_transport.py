@@ -21,7 +21,7 @@ import httpx2
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from toolplan.tools import OutcomeUnknown, ToolError
+from toolplan.schema.tool import OutcomeUnknown, ToolError
 from toolplan_openapi._addresses import (
     Guard,
     HostBlocked,

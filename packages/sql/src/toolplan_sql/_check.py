@@ -13,11 +13,11 @@ from typing import Final, TypeAlias
 
 from msgspec import Struct, field
 
-from toolplan.diagnostics import did_you_mean, near
-from toolplan.path import Json, Path
-from toolplan.plan import escape_pointer, split_pointer
+from toolplan.plan.diagnostics import did_you_mean, near
+from toolplan.plan.model import escape_pointer, split_pointer
+from toolplan.plan.path import Json, Path
 from toolplan.schema import Schema, SchemaError
-from toolplan.tools import ComputedOutput, Lineage
+from toolplan.schema.tool import ComputedOutput, Lineage
 from toolplan_sql._binding import Binding, bind, unreadable
 from toolplan_sql._database import Database, result_fault
 from toolplan_sql._faults import SqlFault, Stopped

@@ -10,7 +10,7 @@ from typing import Any, Final, Self
 
 from msgspec import Struct, convert
 
-from toolplan.path import Json
+from toolplan.plan.path import Json
 from toolplan_sql._faults import Exhausted, SqlFault, Stopped
 from toolplan_sql._functions import CAST, Call, Functions, Overload, functions_of
 from toolplan_sql._lineage import Lost, StatementLineage

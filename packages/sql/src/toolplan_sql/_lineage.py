@@ -12,8 +12,8 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from toolplan.path import EVERY, Json, Path
-from toolplan.tools import Lineage
+from toolplan.plan.path import EVERY, Json, Path
+from toolplan.schema.tool import Lineage
 from toolplan_sql._relations import (
     NOTHING,
     Couplings,

@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from decimal import Decimal
 from typing import Final, NamedTuple, TypeAlias
 
-from toolplan.path import Json
+from toolplan.plan.path import Json
 from toolplan_sql._faults import SqlFault
 from toolplan_sql._functions import Call
 from toolplan_sql._times import (

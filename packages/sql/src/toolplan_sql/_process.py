@@ -20,7 +20,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from toolplan.path import Json
+from toolplan.plan.path import Json
 from toolplan_sql._faults import Exhausted, SqlFault, read_fault
 
 _SCRIPT: Final = Path(__file__).with_name("_child.py")

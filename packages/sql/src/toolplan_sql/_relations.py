@@ -8,8 +8,8 @@ from typing import Final, TypeAlias
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from toolplan.path import EVERY, Path
-from toolplan.tools import Lineage
+from toolplan.plan.path import EVERY, Path
+from toolplan.schema.tool import Lineage
 
 Paths: TypeAlias = frozenset[Path]
 

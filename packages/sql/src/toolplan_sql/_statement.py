@@ -13,7 +13,7 @@ from typing import Final
 
 from msgspec import Struct, field
 
-from toolplan.diagnostics import did_you_mean, near
+from toolplan.plan.diagnostics import did_you_mean, near
 from toolplan_sql._functions import Functions
 from toolplan_sql._tree import (
     Node,

@@ -14,7 +14,7 @@ from itertools import pairwise
 from typing import Final, NamedTuple
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from toolplan.path import Json
+from toolplan.plan.path import Json
 from toolplan_sql._functions import CAST, TRY_CAST, Call
 
 _TIME: Final = re.compile(

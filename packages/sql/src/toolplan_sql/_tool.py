@@ -20,11 +20,11 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from toolplan.diagnostics import did_you_mean, near
-from toolplan.path import EVERY, Json, Path, json_type
+from toolplan.base.threads import run_in_thread, threads_of
+from toolplan.plan.diagnostics import did_you_mean, near
+from toolplan.plan.path import EVERY, Json, Path, json_type
 from toolplan.schema import SchemaError
-from toolplan.threads import run_in_thread, threads_of
-from toolplan.tools import Arguments, Effects, Tool, ToolError
+from toolplan.schema.tool import Arguments, Effects, Tool, ToolError
 from toolplan_sql._binding import Binding, bind, unreadable
 from toolplan_sql._check import SKIPPED, Check
 from toolplan_sql._database import Database

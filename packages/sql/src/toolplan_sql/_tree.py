@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Final, TypeAlias
 
-from toolplan.path import Json
+from toolplan.plan.path import Json
 
 Node: TypeAlias = dict[str, Json]
 

@@ -25,7 +25,7 @@ from typing import Final, TypeAlias
 
 from msgspec import Struct, field
 
-from toolplan.path import Json
+from toolplan.plan.path import Json
 from toolplan.schema import Absent, Schema, SchemaError, at, elements, types_of
 
 MAX_TEXT: Final = 20_000

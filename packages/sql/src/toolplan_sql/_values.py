@@ -12,7 +12,7 @@ from datetime import date
 from decimal import Decimal
 from typing import Final, NamedTuple
 
-from toolplan.path import Json
+from toolplan.plan.path import Json
 from toolplan_sql._times import leaves, moment
 from toolplan_sql._types import (
     MAX_COLUMNS,

@@ -1,6 +1,6 @@
 """The studio: a page on which plans are seen, approved and watched, and the API behind it."""
 
-from toolplan.http_server.serving import CannotServe
+from toolplan.mcp_server.http.serving import CannotServe
 from toolplan_studio._page import HOW_TO_BUILD, NOT_BUILT, is_built
 from toolplan_studio._server import DEFAULT_PORT, TOKEN, http_app, openapi_text, serve
 

@@ -7,8 +7,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Coroutine
 from typing import Final
 
-from toolplan.approval import Approval, decided_by
-from toolplan.errors import ToolplanError
+from toolplan.base.errors import ToolplanError
 from toolplan.events import (
     ApprovalStaged,
     Event,
@@ -18,7 +17,8 @@ from toolplan.events import (
     RunWaiting,
     StepProgressed,
 )
-from toolplan.execution_plan import ExecutionPlan
+from toolplan.policy.approval import Approval, decided_by
+from toolplan.policy.execution_plan import ExecutionPlan
 from toolplan_studio._errors import Refused
 
 MOST_RUNS: Final = 16

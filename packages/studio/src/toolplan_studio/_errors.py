@@ -6,8 +6,8 @@ from typing import Final
 
 from starlette.responses import JSONResponse, Response
 
-from toolplan.errors import ToolplanError
-from toolplan.render.printable import printable
+from toolplan.base.errors import ToolplanError
+from toolplan.show.printable import printable
 
 _STATUS: Final = {
     "unknown-run": 404,

@@ -8,10 +8,10 @@ from typing import Annotated, Any, Final
 from fastapi import APIRouter, Depends, Header, Path, Query, Request, Response
 from fastapi.sse import EventSourceResponse, ServerSentEvent
 
+from toolplan.base.threads import in_thread
 from toolplan.events import Event, Failure
-from toolplan.plan_json import json_schema
+from toolplan.plan.canonical import json_schema
 from toolplan.storage.journal import Store, record_fields
-from toolplan.threads import in_thread
 from toolplan_studio import _run_wire as run_wire
 from toolplan_studio import _wire as wire
 from toolplan_studio._active import ActiveRuns

@@ -14,9 +14,7 @@ from msgspec.structs import asdict, replace
 from toolplan.app.app import App
 from toolplan.app.results import RunResult
 from toolplan.app.workers import Placed
-from toolplan.comparison import ABSENT, Absent
-from toolplan.comparison import Change as Changed
-from toolplan.errors import ToolplanError
+from toolplan.base.errors import ToolplanError
 from toolplan.events import (
     ApprovalStaged,
     CallDecided,
@@ -29,8 +27,10 @@ from toolplan.events import (
     RunState,
     StepRun,
 )
-from toolplan.path import Json
-from toolplan.plan_json import load
+from toolplan.plan.canonical import load
+from toolplan.plan.comparison import ABSENT, Absent
+from toolplan.plan.comparison import Change as Changed
+from toolplan.plan.path import Json
 from toolplan.storage.journal import RunEntry
 from toolplan_studio import _run_wire as wire
 from toolplan_studio._active import ActiveRuns

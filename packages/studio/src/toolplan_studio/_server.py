@@ -23,11 +23,11 @@ from starlette.types import ASGIApp
 
 from toolplan.app.app import App
 from toolplan.app.home import home
-from toolplan.errors import ToolplanError
-from toolplan.http_server.guard import Guard, Rules
-from toolplan.http_server.secret_file import kept_secret
-from toolplan.http_server.serving import CannotServe, checked_rules, serve_http
-from toolplan.render.printable import printable
+from toolplan.base.errors import ToolplanError
+from toolplan.mcp_server.http.guard import Guard, Rules
+from toolplan.mcp_server.http.secret_file import kept_secret
+from toolplan.mcp_server.http.serving import CannotServe, checked_rules, serve_http
+from toolplan.show.printable import printable
 from toolplan_studio._active import ActiveRuns
 from toolplan_studio._errors import problem, problem_response, status_of
 from toolplan_studio._page import STATIC, SafeHeaders, page_routes

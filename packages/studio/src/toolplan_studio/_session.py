@@ -15,7 +15,7 @@ from typing import Final
 
 from starlette.responses import Response
 
-from toolplan.render.printable import printable
+from toolplan.show.printable import printable
 from toolplan_studio._errors import Refused
 
 COOKIE: Final = "toolplan_studio"

@@ -19,26 +19,26 @@ from msgspec.structs import replace
 from toolplan.app.app import App
 from toolplan.app.results import AskResult, CheckResult, RunResult
 from toolplan.app.resume import cancel
-from toolplan.approval import Approver, said_yes
-from toolplan.comparison import compare_plans
+from toolplan.base.errors import ToolplanError
+from toolplan.base.release import own_version
+from toolplan.base.threads import in_thread
 from toolplan.compiler import parse
-from toolplan.consent import Effect, ValueApproval
-from toolplan.diagnostics import Diagnostic, Severity
-from toolplan.errors import ToolplanError
+from toolplan.compiler.lint import lint_tools
+from toolplan.compiler.rules.invented_literal import EARLIER
 from toolplan.events import Event, RunState
-from toolplan.execution_plan import ExecutionPlan
-from toolplan.path import Json
-from toolplan.plan import Literal, Plan, Step
-from toolplan.plan_json import load
+from toolplan.plan.canonical import load
+from toolplan.plan.comparison import compare_plans
+from toolplan.plan.diagnostics import Diagnostic, Severity
+from toolplan.plan.model import Literal, Plan, Step
+from toolplan.plan.path import Json
 from toolplan.planners import Attempt, Draft
 from toolplan.planners.context import PlannerContext
 from toolplan.planners.offline import example_questions, offline_planner
-from toolplan.release import own_version
-from toolplan.rules.invented_literal import EARLIER
+from toolplan.policy.approval import Approver, said_yes
+from toolplan.policy.consent import Effect, ValueApproval
+from toolplan.policy.execution_plan import ExecutionPlan
+from toolplan.schema.tool import Effects
 from toolplan.storage.journal import RunEntry
-from toolplan.threads import in_thread
-from toolplan.tool_lint import lint_tools
-from toolplan.tools import Effects
 from toolplan_studio._active import ActiveRuns, wait_for_person
 from toolplan_studio._errors import Refused
 from toolplan_studio._run_wire import (

@@ -10,27 +10,27 @@ from typing import Any, Final, cast
 from msgspec.structs import asdict
 
 from toolplan.app.results import AskResult, CheckResult
-from toolplan.approval import EffectStep, effect_steps
-from toolplan.consent import Effect, Origin, needs_values
-from toolplan.diagnostics import Diagnostic
-from toolplan.diagnostics import to_json as diagnostic_to_json
-from toolplan.execution_plan import ExecutionPlan
-from toolplan.flows import Trust
-from toolplan.forecast import Forecast
-from toolplan.path import Json, print_path
-from toolplan.plan import Plan, Step, Value, When, needs, split_pointer, step_refs
-from toolplan.plan_json import dump, dump_value
+from toolplan.compiler.lint import Finding
+from toolplan.engine.forecast import Forecast
+from toolplan.plan.canonical import dump, dump_value
+from toolplan.plan.diagnostics import Diagnostic
+from toolplan.plan.diagnostics import to_json as diagnostic_to_json
+from toolplan.plan.model import Plan, Step, Value, When, needs, split_pointer, step_refs
+from toolplan.plan.path import Json, print_path
+from toolplan.plan.text import Span, line_and_column
 from toolplan.planners import Clarification, Draft
-from toolplan.render.approval_view import BY_DEFAULT, approval_json
-from toolplan.render.diagnostics import Located
-from toolplan.render.exact import exact_text, mixed_scripts
-from toolplan.render.flow_view import flow_to_json
-from toolplan.render.printable import harmless_json, printable
-from toolplan.render.step_text import condition_words
-from toolplan.source import Span, line_and_column
-from toolplan.sources.pins import Absent, RefusedTool, SourcedTool
-from toolplan.tool_lint import Finding
-from toolplan.tools import Effects, Tool, Toolbox
+from toolplan.policy import Trust
+from toolplan.policy.approval import EffectStep, effect_steps
+from toolplan.policy.consent import Effect, Origin, needs_values
+from toolplan.policy.execution_plan import ExecutionPlan
+from toolplan.schema.tool import Effects, Tool, Toolbox
+from toolplan.show.approval_view import BY_DEFAULT, approval_json
+from toolplan.show.diagnostics import Located
+from toolplan.show.exact import exact_text, mixed_scripts
+from toolplan.show.flow_view import flow_to_json
+from toolplan.show.printable import harmless_json, printable
+from toolplan.show.step_text import condition_words
+from toolplan.tools.pins import Absent, RefusedTool, SourcedTool
 from toolplan_studio import _run_wire as run_wire
 from toolplan_studio import _wire as wire
 from toolplan_studio._errors import Refused

@@ -6,8 +6,8 @@ from typing import Annotated, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
 
-from toolplan.comparison import ABSENT
-from toolplan.comparison import Change as Changed
+from toolplan.plan.comparison import ABSENT
+from toolplan.plan.comparison import Change as Changed
 
 MOST_TEXT = 2_000_000
 """The most characters of a plan."""

@@ -23,7 +23,7 @@ from toolplan.cli.options import (
     WeeksOption,
 )
 from toolplan.cli.terminal import CommandError, Exit, note
-from toolplan.http_server.serving import CannotServe
+from toolplan.mcp_server.http.serving import CannotServe
 from toolplan_studio._page import HOW_TO_BUILD, NOT_BUILT, is_built
 from toolplan_studio._server import DEFAULT_PORT, TOKEN, link_address, serve
 

@@ -4,8 +4,8 @@ import asyncio
 from typing import cast
 
 import toolplan
-from toolplan.path import Json
-from toolplan.tools import Effects, Tool
+from toolplan.plan.path import Json
+from toolplan.schema.tool import Effects, Tool
 
 HOSTILE = [
     "<script>window.hurt = 1</script>",

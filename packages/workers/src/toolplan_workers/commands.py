@@ -14,7 +14,6 @@ from toolplan.app.home import home
 from toolplan.app.limits import limits_everywhere
 from toolplan.app.settings import Settings, read_settings
 from toolplan.app.wait import run_to_end
-from toolplan.approval import Approval, approve_digest, effect_steps
 from toolplan.cli.options import (
     ApproveOption,
     ConcurrencyOption,
@@ -33,11 +32,12 @@ from toolplan.cli.outcome import checked_plan, print_run
 from toolplan.cli.placed import report_placed
 from toolplan.cli.plan_file import read_plan
 from toolplan.cli.terminal import CommandError, Exit, err, note, out, print_json
-from toolplan.engines import Leaving
+from toolplan.engine import Leaving
 from toolplan.events import RunState
-from toolplan.execution_plan import ExecutionPlan
-from toolplan.render.approval_view import ApprovalView, approval_json
-from toolplan.render.runs_view import SHORT
+from toolplan.policy.approval import Approval, approve_digest, effect_steps
+from toolplan.policy.execution_plan import ExecutionPlan
+from toolplan.show.approval_view import ApprovalView, approval_json
+from toolplan.show.runs_view import SHORT
 from toolplan_workers.worker import DEFAULT_CONCURRENCY, work
 
 ToolboxArgument = Annotated[

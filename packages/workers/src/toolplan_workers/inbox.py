@@ -7,9 +7,9 @@ from typing import Annotated, Any, Final, Literal
 
 from msgspec import Meta, Struct, ValidationError, convert
 
-from toolplan.consent import Consent
-from toolplan.engines import Decided
-from toolplan.path import Json
+from toolplan.engine import Decided
+from toolplan.plan.path import Json
+from toolplan.policy.consent import Consent
 from toolplan.storage.journal import Recovered, Slot
 from toolplan.storage.journal.worker_runs import COUNTED
 from toolplan_workers.queue.dispatch import Message

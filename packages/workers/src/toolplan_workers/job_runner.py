@@ -13,9 +13,9 @@ from msgspec.structs import replace
 
 from toolplan.app.app import App
 from toolplan.app.workers import Worked
-from toolplan.approval import Approver, decided_by
-from toolplan.engines import CannotRun, Leaving, cancel, resume
-from toolplan.errors import ToolplanError
+from toolplan.base.errors import ToolplanError
+from toolplan.base.threads import in_thread
+from toolplan.engine import CannotRun, Leaving, cancel, resume
 from toolplan.events import (
     Event,
     ItemEnded,
@@ -26,11 +26,11 @@ from toolplan.events import (
     StepSucceeded,
     fold,
 )
-from toolplan.execution_plan import ExecutionPlan
+from toolplan.policy.approval import Approver, decided_by
+from toolplan.policy.execution_plan import ExecutionPlan
+from toolplan.schema.tool import on_day
 from toolplan.storage.journal import JournalError, Recovered, RunRecord, recover
 from toolplan.storage.journal.worker_runs import COUNTED
-from toolplan.threads import in_thread
-from toolplan.tools import on_day
 from toolplan_workers import inbox
 from toolplan_workers.inbox import Read
 from toolplan_workers.queue.dispatch import Dispatch, Message

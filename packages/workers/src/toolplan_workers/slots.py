@@ -9,8 +9,8 @@ from collections.abc import Callable, Collection
 from contextlib import suppress
 from typing import Final, NamedTuple, Protocol
 
+from toolplan.base.threads import in_thread
 from toolplan.storage.journal import JournalError
-from toolplan.threads import in_thread
 
 _PAUSE_S: Final = 0.02
 _LONGEST_PAUSE_S: Final = 0.08

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from typing import Final
 
-from toolplan.threads import in_thread
+from toolplan.base.threads import in_thread
 from toolplan_workers.queue.dispatch import Dispatch, lock_of
 from toolplan_workers.queue.procrastinate import Job
 

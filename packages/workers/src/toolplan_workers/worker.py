@@ -11,9 +11,9 @@ from typing import Final
 
 from toolplan.app.app import App
 from toolplan.app.workers import not_shared
-from toolplan.engines import Leaving
+from toolplan.base.threads import in_thread
+from toolplan.engine import Leaving
 from toolplan.storage.journal import JournalError, NotReached
-from toolplan.threads import in_thread
 from toolplan_workers.job_runner import JobRunner
 from toolplan_workers.queue.dispatch import Dispatch, lock_of
 from toolplan_workers.slots import Slots

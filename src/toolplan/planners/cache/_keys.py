@@ -9,8 +9,8 @@ import unicodedata
 from collections.abc import Iterable
 from typing import Final
 
-from toolplan.path import Json
-from toolplan.tools import Toolbox
+from toolplan.plan.path import Json
+from toolplan.schema.tool import Toolbox
 
 VERSION: Final = 2
 """The version of the keys; a new one finds nothing that was stored under the old one."""

@@ -8,8 +8,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from toolplan.dates import Weeks
-from toolplan.flows import Policy
-from toolplan.path import Json
+from toolplan.plan.path import Json
 from toolplan.planners._base import (
     Attempt,
     Draft,
@@ -20,8 +19,9 @@ from toolplan.planners._base import (
     times_of,
 )
 from toolplan.planners.cache._keys import context_digest, question_key, tools_digest
+from toolplan.policy import Policy
+from toolplan.schema.tool import Toolbox
 from toolplan.storage.plan_cache import Entry, PlanCache
-from toolplan.tools import Toolbox
 
 NAME: Final = "cache"
 """The planner named by a draft whose planner is not known."""

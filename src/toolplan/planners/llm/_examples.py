@@ -7,12 +7,12 @@ from collections.abc import Iterator, Sequence
 from itertools import accumulate, islice
 from typing import Final, cast
 
-from toolplan.diagnostics import words
-from toolplan.path import EVERY, Json, Path
-from toolplan.plan import Plan, Ref, Step
-from toolplan.plan_json import dump, load
+from toolplan.plan.canonical import dump, load
+from toolplan.plan.diagnostics import words
+from toolplan.plan.model import Plan, Ref, Step
+from toolplan.plan.path import EVERY, Json, Path
 from toolplan.schema import Schema, Verdict, assignable, at, required
-from toolplan.tools import Tool, Toolbox
+from toolplan.schema.tool import Tool, Toolbox
 
 _LOOKED_AT: Final = 40
 _LONGEST: Final = 400

@@ -8,9 +8,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate, islice
 from typing import Final
 
-from toolplan.path import Json
+from toolplan.plan.path import Json
 from toolplan.schema import Schema, SchemaError
-from toolplan.tools import Tool
+from toolplan.schema.tool import Tool
 
 TOOL_CHARACTERS: Final = 900
 """The most characters about the arguments of one tool."""

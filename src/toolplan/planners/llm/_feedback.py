@@ -9,10 +9,10 @@ from __future__ import annotations
 import json
 from typing import Final
 
-from toolplan.diagnostics import Diagnostic, Removed
+from toolplan.base.extras import INSTALL
 from toolplan.events import StepFailed, StepSucceeded
-from toolplan.extras import INSTALL
-from toolplan.path import Json
+from toolplan.plan.diagnostics import Diagnostic, Removed
+from toolplan.plan.path import Json
 from toolplan.planners._base import Attempt, Draft
 
 _MOST: Final = 20

@@ -7,14 +7,14 @@ from collections.abc import Iterator, Sequence
 from itertools import product
 from typing import Final
 
-from toolplan.path import EVERY, Json, Path, print_path
-from toolplan.plan import split_pointer
+from toolplan.compiler.rules.grounding import Said, properties
+from toolplan.compiler.rules.invented_literal import OF_IDS
+from toolplan.plan.model import split_pointer
+from toolplan.plan.path import EVERY, Json, Path, print_path
 from toolplan.planners._base import Attempt
 from toolplan.planners.llm._feedback import step_at, steps_of
-from toolplan.rules.grounding import Said, properties
-from toolplan.rules.invented_literal import OF_IDS
 from toolplan.schema import JsonType, Schema, at, elements, required, types_of
-from toolplan.tools import Tool, Toolbox
+from toolplan.schema.tool import Tool, Toolbox
 
 _TEXT: Final[Json] = {"type": "string"}
 _DATE: Final[Json] = {"type": "string", "format": "date"}

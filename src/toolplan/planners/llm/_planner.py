@@ -9,8 +9,10 @@ from typing import Final, Literal, TypeAlias
 
 from msgspec.structs import replace
 
+from toolplan.compiler.rules._texts import all_text
+from toolplan.compiler.rules.grounding import Said
 from toolplan.dates import Weeks
-from toolplan.path import Json
+from toolplan.plan.path import Json
 from toolplan.planners._base import (
     Attempt,
     Draft,
@@ -35,10 +37,8 @@ from toolplan.providers import (
     complete,
     total,
 )
-from toolplan.rules._texts import all_text
-from toolplan.rules.grounding import Said
-from toolplan.tool_search import FEW, relevant
-from toolplan.tools import Toolbox
+from toolplan.schema.tool import Toolbox
+from toolplan.tools.search import FEW, relevant
 
 _OTHER_TEMPERATURE: Final = 0.7
 """Of the request after a plan that was refused came again."""

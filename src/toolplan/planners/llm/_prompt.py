@@ -8,14 +8,14 @@ from datetime import date
 from typing import Final
 
 from toolplan.dates import DateRange, FoundDate, Weeks, find_dates
-from toolplan.path import Json
+from toolplan.plan.path import Json
 from toolplan.planners._base import Attempt, Question
 from toolplan.planners.llm._examples import example_plans, own_examples
 from toolplan.planners.llm._facts import ALL_CHARACTERS, SMALL, argument_lines
 from toolplan.planners.llm._feedback import feedback
 from toolplan.planners.llm._signature import signatures_text
 from toolplan.providers import Message
-from toolplan.tools import Effects, Tool, Toolbox
+from toolplan.schema.tool import Effects, Tool, Toolbox
 
 PROMPT_VERSION: Final = "9"
 """Changed with every change of the prompt, so that stored plans of another one are not reused."""

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final, cast
 
 from toolplan.dialects import DIALECTS, dialect_of
-from toolplan.path import Json
+from toolplan.plan.path import Json
 from toolplan.planners._base import Clarification, Draft, Proposal, Refusal
 from toolplan.providers import ModelError
 

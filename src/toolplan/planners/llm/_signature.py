@@ -8,9 +8,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from toolplan.path import Json
+from toolplan.plan.path import Json
 from toolplan.schema import Schema, SchemaError, required
-from toolplan.tools import Tool
+from toolplan.schema.tool import Tool
 
 MAX_CHARACTERS: Final = 2_400
 """The longest side of a signature; a longer one is cut, and ends with `…`."""

@@ -12,8 +12,8 @@ from typing import Final, Protocol, TypeVar, cast
 
 from msgspec import Struct
 
-from toolplan.approval import used_words, uses
 from toolplan.events import Event, RunApproved, RunState, fold
+from toolplan.policy.approval import used_words, uses
 from toolplan.storage.journal.errors import JournalError, LeaseLost, RecordsLost
 from toolplan.storage.journal.leases import Claims, Lease
 from toolplan.storage.journal.reading import Query, Row, run_damaged

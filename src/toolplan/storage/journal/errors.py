@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from toolplan.errors import ToolplanError
+from toolplan.base.errors import ToolplanError
 
 
 class JournalError(ToolplanError):

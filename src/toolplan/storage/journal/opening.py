@@ -8,8 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final, TypeAlias
 
-from toolplan import extras
-from toolplan.extensions import Extensions
+from toolplan.base import extras
+from toolplan.base.extensions import Extensions
 from toolplan.storage.journal._sqlite import Journal
 from toolplan.storage.journal.errors import JournalError
 from toolplan.storage.journal.store import Store

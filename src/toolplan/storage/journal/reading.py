@@ -10,9 +10,9 @@ from typing import Final, TypeAlias, cast
 from msgspec import Struct
 from msgspec.structs import asdict
 
-from toolplan.errors import ToolplanError
+from toolplan.base.errors import ToolplanError
 from toolplan.events import Event, ItemEnded, RunState, StepSucceeded
-from toolplan.path import Json
+from toolplan.plan.path import Json
 from toolplan.storage.journal.blobs import BadBlob
 from toolplan.storage.journal.errors import JournalError
 from toolplan.storage.journal.records import BLOB, BadRecord, damaged_at, from_record, run_checksum

@@ -13,8 +13,8 @@ from msgspec import Struct, ValidationError, convert
 from msgspec.structs import astuple
 
 from toolplan import events
-from toolplan.errors import ToolplanError
-from toolplan.path import Json
+from toolplan.base.errors import ToolplanError
+from toolplan.plan.path import Json
 from toolplan.storage.journal.blobs import blob_name
 
 _CLASSES: Final = {

@@ -6,8 +6,9 @@ from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from typing import Final, NamedTuple
 
+from toolplan.base.threads import in_thread
 from toolplan.events import Event, Run, RunApproved, RunState, fold
-from toolplan.path import Json
+from toolplan.plan.path import Json
 from toolplan.storage.journal.driver import (
     HAS_MORE,
     REVOKE,
@@ -42,7 +43,6 @@ from toolplan.storage.journal.records import group_of, to_record
 from toolplan.storage.journal.recovery import Whole
 from toolplan.storage.journal.worker import Worker, WriterThread
 from toolplan.storage.journal.worker_runs import WorkerRuns
-from toolplan.threads import in_thread
 
 _SEARCHED_RUNS: Final = 20
 """The number of latest runs that are searched for results of tools."""

@@ -8,7 +8,7 @@ from typing import Final, Protocol
 from msgspec import Struct
 
 from toolplan.events import Event
-from toolplan.path import Json
+from toolplan.plan.path import Json
 from toolplan.storage.journal.reading import RunRecord
 
 COUNTED: Final = "counted"

@@ -16,9 +16,9 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import ClassVar, Final
 
-from toolplan.diagnostics import Diagnostic
-from toolplan.errors import ToolplanError
-from toolplan.plan import Plan
+from toolplan.base.errors import ToolplanError
+from toolplan.plan.diagnostics import Diagnostic
+from toolplan.plan.model import Plan
 from toolplan.planners import Clarification
 
 _UNREADABLE: Final = frozenset({"syntax", "too-large", "too-deep", "bad-encoding"})

@@ -13,11 +13,8 @@ from typing import Final, TypeAlias
 
 from msgspec.structs import replace
 
-from toolplan.answer import Answer, InsightFunction
-from toolplan.answer import answer as answer_of
 from toolplan.app.app import App
-from toolplan.approval import Approver, approve_digest
-from toolplan.engines import RunOptions
+from toolplan.engine import RunOptions
 from toolplan.events import (
     Event,
     Failure,
@@ -30,14 +27,17 @@ from toolplan.events import (
     StepSucceeded,
     fold,
 )
-from toolplan.execution_plan import ExecutionPlan
-from toolplan.path import Json
-from toolplan.plan import Plan as TypedPlan
-from toolplan.plan import Step
-from toolplan.plan_json import MOST_RETRIES
+from toolplan.plan.canonical import MOST_RETRIES
+from toolplan.plan.model import Plan as TypedPlan
+from toolplan.plan.model import Step
+from toolplan.plan.path import Json
 from toolplan.planners import Proposal, Refusal
+from toolplan.policy.approval import Approver, approve_digest
+from toolplan.policy.execution_plan import ExecutionPlan
+from toolplan.schema.tool import Toolbox
+from toolplan.show.answer import Answer, InsightFunction
+from toolplan.show.answer import answer as answer_of
 from toolplan.storage.journal import Store
-from toolplan.tools import Toolbox
 from toolplan_adapters.clear.errors import plan_error
 from toolplan_adapters.clear.plan import Plan
 from toolplan_adapters.clear.settings import ExecutorConfig
@@ -106,7 +106,7 @@ class Executor:
                 counts as time of the plan.
             journal: keeps the runs, so that `toolplan.resume` can continue them; None keeps them in
                 memory.
-            insights: functions that find sentences in results (`toolplan.answer`).
+            insights: functions that find sentences in results (`toolplan.show.answer`).
             clock: returns the seconds since the epoch.
         """
         self.config = ExecutorConfig.of(config)

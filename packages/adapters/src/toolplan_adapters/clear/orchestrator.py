@@ -14,16 +14,16 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 from msgspec import Struct, field, to_builtins
 from msgspec.structs import replace
 
-from toolplan.answer import Answer
-from toolplan.approval import ApprovalRequired
-from toolplan.errors import ToolplanError
+from toolplan.base.errors import ToolplanError
 from toolplan.events import Run
-from toolplan.path import Json
+from toolplan.plan.path import Json
 from toolplan.planners.context import PlannerContext
 from toolplan.planners.offline import offline_planner
+from toolplan.policy.approval import ApprovalRequired
 from toolplan.providers import ModelError
+from toolplan.show.answer import Answer
+from toolplan.show.summary.summariser import Summariser
 from toolplan.storage.memory import Memory
-from toolplan.summary.summariser import Summariser
 from toolplan_adapters.clear.errors import ClarificationNeeded
 from toolplan_adapters.clear.executor import Executor
 from toolplan_adapters.clear.plan import Plan

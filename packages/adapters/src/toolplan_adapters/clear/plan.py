@@ -14,10 +14,10 @@ from typing import Any, Final, cast
 from msgspec import Struct, field, to_builtins
 
 from toolplan.compiler import parse, to_text
-from toolplan.path import Json, copied
-from toolplan.plan import Plan as TypedPlan
-from toolplan.plan import positional
-from toolplan.plan_json import dump
+from toolplan.plan.canonical import dump
+from toolplan.plan.model import Plan as TypedPlan
+from toolplan.plan.model import positional
+from toolplan.plan.path import Json, copied
 from toolplan_adapters.clear.errors import PlanValidationError, plan_error
 from toolplan_adapters.dialects import clear
 

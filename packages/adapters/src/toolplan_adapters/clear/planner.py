@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from toolplan.app.app import App
 from toolplan.app.results import AskResult
 from toolplan.compiler import parse
-from toolplan.path import Json
+from toolplan.plan.path import Json
 from toolplan.planners import (
     Attempt,
     Clarification,
@@ -27,9 +27,9 @@ from toolplan.planners import (
 )
 from toolplan.planners.cache import CachedPlanner
 from toolplan.providers import Model, ModelError
+from toolplan.schema.tool import Toolbox
 from toolplan.storage.memory import Memory
 from toolplan.storage.plan_cache import PlanCache
-from toolplan.tools import Toolbox
 from toolplan_adapters.clear.endpoint import Provider, Sleep, as_model
 from toolplan_adapters.clear.errors import ClarificationNeeded, PlannerError, plan_error
 from toolplan_adapters.clear.plan import DIALECT, Plan

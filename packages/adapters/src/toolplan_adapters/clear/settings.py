@@ -21,7 +21,7 @@ from pydantic import (
 )
 from pydantic.dataclasses import dataclass
 
-from toolplan.errors import ToolplanError
+from toolplan.base.errors import ToolplanError
 from toolplan_adapters.clear.tools import AnyTool
 
 _CONFIG: Final = ConfigDict(

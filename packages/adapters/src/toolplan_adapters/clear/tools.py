@@ -11,10 +11,10 @@ from typing import ClassVar, Final, NamedTuple, TypeAlias
 
 from msgspec import Struct, field, to_builtins
 
-from toolplan.path import Json, json_type
-from toolplan.sources.modules import load_module_tools
-from toolplan.sources.python import StatedEffects
-from toolplan.tools import Arguments, Effects, Tool, Toolbox, ToolError, ToolObjectError
+from toolplan.plan.path import Json, json_type
+from toolplan.schema.tool import Arguments, Effects, Tool, Toolbox, ToolError, ToolObjectError
+from toolplan.tools.modules import load_module_tools
+from toolplan.tools.python import StatedEffects
 
 FAILED: Final = "EXECUTION_FAILED"
 DATA: Final = "data"

@@ -13,8 +13,8 @@ from typing import Any, Final, TypeAlias, cast
 
 from msgspec import Struct
 
-from toolplan.path import Json
-from toolplan.tools import Arguments, Effects, Tool, ToolError
+from toolplan.plan.path import Json
+from toolplan.schema.tool import Arguments, Effects, Tool, ToolError
 from toolplan_adapters._calls import call_user
 from toolplan_adapters.contract.contracts import (
     Contract,

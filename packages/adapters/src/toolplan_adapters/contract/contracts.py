@@ -15,8 +15,8 @@ from typing import Annotated, Any, Final, Literal, TypeAlias, get_args
 from msgspec import Meta, Struct, field
 from msgspec.structs import force_setattr
 
-from toolplan.errors import ToolplanError
-from toolplan.path import Json
+from toolplan.base.errors import ToolplanError
+from toolplan.plan.path import Json
 from toolplan_adapters._convert import DataPath, Text
 
 _PLACES: Final = re.compile(r"\{([^{}]*)\}")

@@ -12,13 +12,13 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from toolplan.diagnostics import CannotExpress
 from toolplan.dialects import DIALECTS
-from toolplan.path import Json, copied
-from toolplan.plan import Literal, Plan, Ref, Step, Value, object_
-from toolplan.plan_json import dump
+from toolplan.plan.canonical import dump
+from toolplan.plan.diagnostics import CannotExpress
+from toolplan.plan.model import Literal, Plan, Ref, Step, Value, object_
+from toolplan.plan.path import Json, copied
 from toolplan.planners import Draft
-from toolplan.tools import Tool, Toolbox
+from toolplan.schema.tool import Tool, Toolbox
 from toolplan_adapters.contract.state import Intent
 from toolplan_adapters.contract.tasks import Task
 

@@ -10,8 +10,8 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Final, TypeAlias
 
-from toolplan.path import Json
-from toolplan.yaml_text import YamlError, read_yaml
+from toolplan.plan.path import Json
+from toolplan.plan.yaml_text import YamlError, read_yaml
 from toolplan_adapters._convert import ConversionError, convert
 from toolplan_adapters.contract.contracts import Contract, ContractError, Contracts
 

@@ -14,8 +14,8 @@ from typing import Any, Final, NamedTuple
 
 from msgspec import to_builtins
 
-from toolplan.path import Json
-from toolplan.tool_search import terms
+from toolplan.plan.path import Json
+from toolplan.tools.search import terms
 from toolplan_adapters.contract.contracts import ENTITY_TYPES, Contracts, EntityType, Skill
 from toolplan_adapters.contract.state import (
     LEAST_CONFIDENCE,

@@ -6,10 +6,10 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, Literal, TypeAlias, get_args
 
-from toolplan.path import Json, copied
+from toolplan.plan.path import Json, copied
 from toolplan.planners import Attempt, Clarification, Draft, OnText, Proposal, Question
 from toolplan.planners.context import PlannerContext
-from toolplan.tools import Toolbox
+from toolplan.schema.tool import Toolbox
 from toolplan_adapters.contract.contracts import Contract, Contracts
 from toolplan_adapters.contract.drafts import NAME, draft_of, missing_tools
 from toolplan_adapters.contract.files import load_contracts

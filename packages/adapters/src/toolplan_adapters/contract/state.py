@@ -12,9 +12,9 @@ from typing import Final
 
 from msgspec import Struct
 
-from toolplan.errors import ToolplanError
+from toolplan.base.errors import ToolplanError
 from toolplan.events import Event, Run, StepRun, StepState, fold
-from toolplan.path import Json, copied, json_type
+from toolplan.plan.path import Json, copied, json_type
 from toolplan_adapters._convert import ConversionError, Text, convert
 
 NEEDS_CLARIFICATION: Final = "unknown_or_needs_clarification"

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from toolplan.path import Json
+from toolplan.plan.path import Json
 from toolplan_adapters.contract.contracts import (
     Contract,
     Contracts,

@@ -12,14 +12,11 @@ import re
 from functools import partial
 from typing import Final
 
-from toolplan.diagnostics import Diagnostic, Severity
 from toolplan.dialects import form, has_key, json_text, values
 from toolplan.dialects.steps import StepFields
 from toolplan.dialects.stream import JsonSteps, all_steps
 from toolplan.dialects.toolplan import is_clear, is_plan
-from toolplan.path import EVERY, Json, Path, copied, json_type, print_path
-from toolplan.plan import Limits, Plan, Step, needs, positional, step_refs
-from toolplan.plan_json import (
+from toolplan.plan.canonical import (
     Head,
     Parsed,
     ReferenceSyntaxError,
@@ -30,6 +27,9 @@ from toolplan.plan_json import (
     read_metadata,
     read_steps,
 )
+from toolplan.plan.diagnostics import Diagnostic, Severity
+from toolplan.plan.model import Limits, Plan, Step, needs, positional, step_refs
+from toolplan.plan.path import EVERY, Json, Path, copied, json_type, print_path
 
 _PLAN_FIELDS: Final = ("steps", "metadata")
 _DEPENDS_ON: Final = ("depends_on", "dependsOn")

@@ -18,15 +18,15 @@ from typing import Final, cast
 
 from msgspec import Struct
 
-from toolplan.diagnostics import Diagnostic, Severity
 from toolplan.dialects import form, has_key, values
 from toolplan.dialects.paths import SEGMENTS_WITH_GAPS, read_path, without_gaps, write_bare
 from toolplan.dialects.steps import StepFields, read_list
 from toolplan.dialects.stream import JsonSteps, all_steps
-from toolplan.path import EVERY, Json, PathSyntaxError
-from toolplan.plan import Limits, Literal, Plan, Ref, Step, Template
-from toolplan.plan_json import Parsed, ParsedText, Report, TextProblem, shown
-from toolplan.source import TOKEN
+from toolplan.plan.canonical import Parsed, ParsedText, Report, TextProblem, shown
+from toolplan.plan.diagnostics import Diagnostic, Severity
+from toolplan.plan.model import Limits, Literal, Plan, Ref, Step, Template
+from toolplan.plan.path import EVERY, Json, PathSyntaxError
+from toolplan.plan.text import TOKEN
 
 _TOOL: Final = ("toolName", "tool")
 _ARGS: Final = ("arguments", "args", "params", "parameters")

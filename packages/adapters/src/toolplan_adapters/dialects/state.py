@@ -12,12 +12,12 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Final
 
-from toolplan.diagnostics import Diagnostic
 from toolplan.dialects import form, has_key, json_text, values
 from toolplan.dialects.steps import IdCheck, StepFields, bounded, free_id
-from toolplan.path import Json, copied, json_type
-from toolplan.plan import Limits, Literal, Plan, Ref, Step, escape_pointer
-from toolplan.plan_json import Parsed, ParsedText, Report, shown
+from toolplan.plan.canonical import Parsed, ParsedText, Report, shown
+from toolplan.plan.diagnostics import Diagnostic
+from toolplan.plan.model import Limits, Literal, Plan, Ref, Step, escape_pointer
+from toolplan.plan.path import Json, copied, json_type
 
 ARGS: Final = ("required_data", "scope")
 """The fields of a task that are arguments of its step."""

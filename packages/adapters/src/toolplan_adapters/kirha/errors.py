@@ -6,8 +6,8 @@ import re
 from collections.abc import Sequence
 from typing import ClassVar, Final
 
-from toolplan.diagnostics import Diagnostic
-from toolplan.errors import ToolplanError
+from toolplan.base.errors import ToolplanError
+from toolplan.plan.diagnostics import Diagnostic
 
 _NUMBER: Final = re.compile(r"(?<![\w.])-?[0-9]+")
 

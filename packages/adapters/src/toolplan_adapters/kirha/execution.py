@@ -8,15 +8,15 @@ from typing import Final
 
 from msgspec import Struct, to_builtins
 
-from toolplan.approval import Approver
 from toolplan.compiler import compile_plan
-from toolplan.diagnostics import Diagnostic
-from toolplan.engines import run
+from toolplan.engine import run
 from toolplan.events import Failure, Run, StepRun, StepState
-from toolplan.path import Json
-from toolplan.plan import Plan as TypedPlan
-from toolplan.plan import Step as TypedStep
-from toolplan.plan_json import dump
+from toolplan.plan.canonical import dump
+from toolplan.plan.diagnostics import Diagnostic
+from toolplan.plan.model import Plan as TypedPlan
+from toolplan.plan.model import Step as TypedStep
+from toolplan.plan.path import Json
+from toolplan.policy.approval import Approver
 from toolplan_adapters._calls import CallLog
 from toolplan_adapters.kirha.steps import Status, Step
 from toolplan_adapters.kirha.tools import AnyTool, toolbox

@@ -11,15 +11,15 @@ from urllib.parse import urlsplit
 
 from msgspec import Struct
 
-from toolplan.approval import Approver
 from toolplan.compiler import parse, to_text
-from toolplan.path import Json
-from toolplan.plan import Plan as TypedPlan
-from toolplan.plan import rename_steps
+from toolplan.plan.model import Plan as TypedPlan
+from toolplan.plan.model import rename_steps
+from toolplan.plan.path import Json
 from toolplan.planners import Question
 from toolplan.planners.llm import kirha_messages
+from toolplan.policy.approval import Approver
 from toolplan.providers import Model, ModelError, ModelRequest, complete, open_model
-from toolplan.tool_search import relevant
+from toolplan.tools.search import relevant
 from toolplan_adapters.kirha.errors import PlannerError, parse_error
 from toolplan_adapters.kirha.execution import StepResult, execute
 from toolplan_adapters.kirha.steps import Step

@@ -15,9 +15,9 @@ from typing import Literal as Choice
 
 from msgspec import Struct
 
-from toolplan.path import Json, Path, copied, print_path
-from toolplan.plan import Array, Literal, Object, Ref, Template, Value
-from toolplan.plan import Step as TypedStep
+from toolplan.plan.model import Array, Literal, Object, Ref, Template, Value
+from toolplan.plan.model import Step as TypedStep
+from toolplan.plan.path import Json, Path, copied, print_path
 
 _LOOKS_LIKE_A_PLACE: Final = re.compile(r"\{([0-9]+)\}")
 

@@ -8,10 +8,9 @@ from typing import Any, Final, TypeAlias, cast, get_args
 from msgspec import Struct
 from msgspec.structs import asdict, replace
 
-from toolplan.engines.lost import may_have_happened
-from toolplan.path import Json
-from toolplan.sources.python import StatedEffects
-from toolplan.tools import (
+from toolplan.engine.lost import may_have_happened
+from toolplan.plan.path import Json
+from toolplan.schema.tool import (
     Arguments,
     Call,
     Effects,
@@ -20,7 +19,8 @@ from toolplan.tools import (
     ToolError,
     ToolObjectError,
 )
-from toolplan.tools import Tool as TypedTool
+from toolplan.schema.tool import Tool as TypedTool
+from toolplan.tools.python import StatedEffects
 from toolplan_adapters._calls import call_user
 
 Handler: TypeAlias = Callable[[Any], Any]

@@ -19,10 +19,10 @@ from typing import Final, cast
 from msgspec import Struct, to_builtins
 
 from toolplan.compiler import fix
-from toolplan.diagnostics import Diagnostic
-from toolplan.path import Json, Path, Segment
-from toolplan.plan import Plan, split_pointer
-from toolplan.rules import PlanContext
+from toolplan.compiler.rules import PlanContext
+from toolplan.plan.diagnostics import Diagnostic
+from toolplan.plan.model import Plan, split_pointer
+from toolplan.plan.path import Json, Path, Segment
 from toolplan.schema import Absent, Schema, at, types_of
 from toolplan_adapters.kirha.errors import missing_step
 from toolplan_adapters.kirha.steps import Step, output_key

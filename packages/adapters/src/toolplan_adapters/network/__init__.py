@@ -10,8 +10,8 @@ import json
 from importlib.resources import files
 from typing import Final
 
-from toolplan.path import Json
-from toolplan.tools import Toolbox
+from toolplan.plan.path import Json
+from toolplan.schema.tool import Toolbox
 from toolplan_adapters.contract import Contracts, agent_tool, load_contracts
 from toolplan_adapters.contract.agents import Work
 from toolplan_adapters.network.agents import (

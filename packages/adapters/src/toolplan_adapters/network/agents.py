@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from typing import Final, cast
 
-from toolplan.path import Json
-from toolplan.tool_search import terms
-from toolplan.tools import Tool, Toolbox, ToolError
+from toolplan.plan.path import Json
+from toolplan.schema.tool import Tool, Toolbox, ToolError
+from toolplan.tools.search import terms
 from toolplan_adapters.contract import Briefing
 from toolplan_adapters.network.estate import (
     DEVICES,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final, Literal, TypeAlias
 
-from toolplan.sources.python import tool
-from toolplan.tools import ToolError
+from toolplan.schema.tool import ToolError
+from toolplan.tools.python import tool
 from toolplan_adapters.network.estate import (
     DEVICES,
     ESTATE,

@@ -9,9 +9,9 @@ from typing import Final
 
 from msgspec import Struct
 
-from toolplan.path import Json, Path, parse_path
-from toolplan.plan_json import shown
-from toolplan.sources.replies import read_json
+from toolplan.plan.canonical import shown
+from toolplan.plan.path import Json, Path, parse_path
+from toolplan.tools.replies import read_json
 from toolplan_openapi.arazzo._expressions import body_path
 
 _OPERATOR: Final = r"\s*(?P<operator>==|!=|<=|>=|<|>)\s*"

@@ -11,8 +11,8 @@ from urllib.parse import parse_qsl
 from msgspec import Struct, field
 
 from toolplan.dialects import values
-from toolplan.path import EVERY, Json, NotThere, Path, PathSyntaxError, parse_path, select
-from toolplan.plan import (
+from toolplan.plan.canonical import ParsedText, TextProblem, shown
+from toolplan.plan.model import (
     Array,
     Literal,
     Object,
@@ -22,8 +22,8 @@ from toolplan.plan import (
     escape_pointer,
     split_pointer,
 )
-from toolplan.plan_json import ParsedText, TextProblem, shown
-from toolplan.sources.replies import read_json
+from toolplan.plan.path import EVERY, Json, NotThere, Path, PathSyntaxError, parse_path, select
+from toolplan.tools.replies import read_json
 from toolplan_openapi._document import Place
 
 Outputs: TypeAlias = Mapping[str, Value]

@@ -14,8 +14,8 @@ from msgspec.structs import replace
 
 from toolplan.dialects import form, values
 from toolplan.dialects.steps import IdCheck
-from toolplan.path import Json
-from toolplan.plan import (
+from toolplan.plan.canonical import MOST_RETRIES, Report, shown
+from toolplan.plan.model import (
     Plan,
     Ref,
     Step,
@@ -27,9 +27,9 @@ from toolplan.plan import (
     split_pointer,
     step_refs,
 )
-from toolplan.plan_json import MOST_RETRIES, Report, shown
-from toolplan.sources import plain_name
-from toolplan.sources.replies import read_json
+from toolplan.plan.path import Json
+from toolplan.tools import plain_name
+from toolplan.tools.replies import read_json
 from toolplan_openapi._document import Place, free_name
 from toolplan_openapi.arazzo._criteria import Condition, Unsayable, criterion
 from toolplan_openapi.arazzo._expressions import Inputs, Outputs, Scope, body_path

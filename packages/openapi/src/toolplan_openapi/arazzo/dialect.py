@@ -14,12 +14,12 @@ import re
 from functools import partial
 from typing import Final
 
-from toolplan.diagnostics import Diagnostic
 from toolplan.dialects import form, has_key, json_text, values
 from toolplan.dialects.characters import fits
 from toolplan.dialects.steps import bounded
-from toolplan.path import Json
-from toolplan.plan import (
+from toolplan.plan.canonical import DEEPEST, Parsed, Report
+from toolplan.plan.diagnostics import Diagnostic
+from toolplan.plan.model import (
     Limits,
     Object,
     Plan,
@@ -27,9 +27,9 @@ from toolplan.plan import (
     refs,
     step_refs,
 )
-from toolplan.plan_json import DEEPEST, Parsed, Report
-from toolplan.source import Span
-from toolplan.yaml_text import YamlError, read_yaml
+from toolplan.plan.path import Json
+from toolplan.plan.text import Span
+from toolplan.plan.yaml_text import YamlError, read_yaml
 from toolplan_openapi._document import Place
 from toolplan_openapi.arazzo import _expressions as expressions
 from toolplan_openapi.arazzo._expressions import Choice, Inputs

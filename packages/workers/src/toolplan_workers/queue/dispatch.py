@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any, Final, NamedTuple, cast
 
 from toolplan.events import Event
-from toolplan.path import Json
+from toolplan.plan.path import Json
 from toolplan.storage.journal import JournalError, RunRecord
 from toolplan.storage.journal.worker_runs import Placement
 from toolplan_workers.postgres import PostgresJournal

@@ -22,7 +22,7 @@ from procrastinate.retry import BaseRetryStrategy, RetryDecision
 from procrastinate.schema import SchemaManager
 from psycopg_pool import AsyncConnectionPool
 
-from toolplan.errors import ToolplanError
+from toolplan.base.errors import ToolplanError
 from toolplan.storage.journal import JournalError
 from toolplan_workers.postgres.connections import Connection, has_table
 

@@ -1,0 +1,1 @@
+"""What all rooms stand on: errors, extensions, threads, and what the release is called."""

@@ -1,0 +1,413 @@
+"""A plan with its tools, and what follows from both, computed when first needed."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Collection, Iterator, Mapping
+from functools import cached_property
+from typing import Final
+
+from msgspec import Struct
+
+from toolplan import schema as schemas
+from toolplan.compiler.rules._arguments import argument_violations, literal_part
+from toolplan.compiler.rules._texts import all_text
+from toolplan.dates import Times
+from toolplan.plan.canonical import dump_value
+from toolplan.plan.diagnostics import Edit, Suggestion, suggest
+from toolplan.plan.model import (
+    INDEX,
+    RESERVED_IDS,
+    Array,
+    Literal,
+    Object,
+    Plan,
+    Ref,
+    Step,
+    Template,
+    Value,
+    escape_pointer,
+    located_refs,
+    map_refs,
+    step_refs,
+    value_at,
+)
+from toolplan.plan.path import Json, print_path
+from toolplan.policy import Flow, Policy, Vouched, plan_flows
+from toolplan.schema import Absent, Schema, SchemaError, Violation, value_types
+from toolplan.schema._document import Document
+from toolplan.schema.tool import ComputedOutput, Tool, Toolbox
+
+INTEGER: Final = Schema(Document({"type": "integer", "minimum": 0}, None))
+TEXT: Final = Schema(Document({"type": "string"}, None))
+LIST: Final = Schema(Document({"type": "array"}, None))
+
+MAX_COMPARISONS: Final = 100_000
+"""The most comparisons of names that are made for one plan."""
+
+
+class Use(Struct, frozen=True):
+    """One reference of a plan, with the schemas at its two ends.
+
+    `position` is that of its step, `place` the keys from the step to the value which holds it:
+    `("args", "ids", 0)`. `given` is the schema of what it selects, `Absent` where that does not
+    exist, None where it is unknown. `taken` is the schema of the argument, None outside of
+    arguments of known tools. `whole` is False inside of text.
+    """
+
+    step: Step
+    position: int
+    place: tuple[str | int, ...]
+    ref: Ref
+    whole: bool
+    given: Schema | Absent | None
+    taken: Schema | Absent | None
+
+    @property
+    def pointer(self) -> str:
+        """The JSON pointer, in the plan, of the value that holds the reference."""
+        tokens = "/".join(escape_pointer(str(token)) for token in self.place)
+        return f"/steps/{self.position}/{tokens}"
+
+    @property
+    def text(self) -> str:
+        """The reference as it is written."""
+        return "${" + self.ref.step + print_path(self.ref.path) + "}"
+
+    @property
+    def in_arguments(self) -> bool:
+        """Whether the reference is in an argument, not in `for_each` or `when`."""
+        return self.place[0] == "args"
+
+
+class PlanContext:
+    """A plan, the tools that it may use, and what follows from both.
+
+    `tools` None means that they are not known, and nothing is checked against them. `allowed` None
+    means that every tool may be used. `policy` says where values may come from. `times` are those
+    of the question whose words stand for their days.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        tools: Toolbox | None = None,
+        allowed: frozenset[str] | None = None,
+        policy: Policy = Policy(),
+        times: Times | None = None,
+    ) -> None:
+        self.plan = plan
+        self.tools = tools
+        self.allowed = allowed
+        self.policy = policy
+        self.times = times
+        self._outputs: dict[str, Schema | None] = {}
+        self._computed: dict[str, ComputedOutput] = {}
+        self._open: set[str] = set()
+        self._compared = 0
+
+    @cached_property
+    def steps(self) -> Mapping[str, Step]:
+        """Steps by id; of two with one id, the first."""
+        return {name: self.plan.steps[position] for name, position in self.positions.items()}
+
+    @cached_property
+    def positions(self) -> Mapping[str, int]:
+        """Where each step stands in the plan, by id; of two with one id, the first."""
+        found: dict[str, int] = {}
+        for position, step in enumerate(self.plan.steps):
+            found.setdefault(step.id, position)
+        return found
+
+    @cached_property
+    def needs(self) -> Mapping[str, tuple[str, ...]]:
+        """The existing steps that each step needs, without itself."""
+        found: dict[str, dict[str, None]] = {step.id: {} for step in self.plan.steps}
+        for use in self.uses:
+            is_item = use.ref.step in RESERVED_IDS and use.step.for_each is not None
+            if use.ref.step in found and not is_item:
+                found[use.step.id][use.ref.step] = None
+        for step in self.plan.steps:
+            found[step.id].update((name, None) for name in step.after if name in found)
+            found[step.id].pop(step.id, None)
+        return {name: tuple(needed) for name, needed in found.items()}
+
+    def suggest(self, name: str, names: Collection[str]) -> Suggestion:
+        """Return those of `names` that may have been meant by `name`.
+
+        After `MAX_COMPARISONS` for one plan, nothing is offered any more.
+        """
+        self._compared += len(names)
+        return Suggestion() if self._compared > MAX_COMPARISONS else suggest(name, names)
+
+    def tool(self, step: Step) -> Tool | None:
+        """Return the tool of `step` if it is known and usable."""
+        return self.called[step.tool]
+
+    @cached_property
+    def called(self) -> Mapping[str, Tool | None]:
+        """The tools that steps call, by name; None where one is unknown or unusable."""
+        tools: Mapping[str, Tool] = {} if self.tools is None else self.tools
+        found = {step.tool: tools.get(step.tool) for step in self.plan.steps}
+        return {
+            name: None if tool is None or tool.unusable is not None else tool
+            for name, tool in found.items()
+        }
+
+    @cached_property
+    def violations(self) -> tuple[tuple[int, Step, Violation], ...]:
+        """Violations in the literal arguments, each with the position and the step.
+
+        Pointers are relative to the arguments. Problems that the tool itself reports are included.
+        """
+        found: list[tuple[int, Step, Violation]] = []
+        for position, step in enumerate(self.plan.steps):
+            tool = self.tool(step)
+            if tool is None:
+                continue
+            found += [(position, step, each) for each in argument_violations(step, tool.input)]
+            if (computed := self._compute(step, tool)) is not None:
+                problems = (Violation("value", at, text) for at, text in computed.problems)
+                found += [(position, step, each) for each in problems]
+        return tuple(found)
+
+    def output(self, step_id: str) -> Schema | None:
+        """Return the schema of a step's output as its readers see it; None where it is unknown.
+
+        The output of a step with `for_each` is a list. `on_error: continue` makes it nullable.
+        """
+        if step_id in self._outputs:
+            return self._outputs[step_id]
+        # a step whose output is being computed is on a cycle, which its own rule reports
+        pending = [step_id] if step_id in self.steps and step_id not in self._open else []
+        # a chain of computed outputs may be as long as the plan, too long for recursion
+        while pending:
+            name = pending[-1]
+            if name not in self._open and name not in self._outputs:
+                self._open.add(name)
+                pending += self._not_yet_known(self.steps[name])
+                if pending[-1] != name:
+                    continue
+            pending.pop()
+            if name not in self._outputs:
+                self._outputs[name] = self._output(self.steps[name])
+                self._open.discard(name)
+        return self._outputs.get(step_id)
+
+    @cached_property
+    def uses(self) -> tuple[Use, ...]:
+        """Every reference of the plan's steps, as written."""
+        found: list[Use] = []
+        for position, step in enumerate(self.plan.steps):
+            tool = self.tool(step)
+            for name, value in step.args.items():
+                if isinstance(value, Literal):
+                    continue
+                for place, ref, whole in _located(value, ("args", name)):
+                    taken = None
+                    if tool is not None:
+                        # what must be written out must be so in all of its parts
+                        path = (name,) if name in tool.input.literal_only else place[1:]
+                        taken = schemas.at(tool.input, path)
+                    given = self.type_of(ref, step)
+                    found.append(Use(step, position, place, ref, whole, given, taken))
+            # neither may use the item: `when` is decided before there is one
+            others = [] if step.for_each is None else [*_located(step.for_each, ("for_each",))]
+            if step.when is not None:
+                others += _located(step.when.value, ("when", "value"))
+            for place, ref, whole in others:
+                given = self.type_of(ref, None)
+                found.append(Use(step, position, place, ref, whole, given, None))
+        return tuple(found)
+
+    @cached_property
+    def output_refs(self) -> tuple[tuple[str, Ref], ...]:
+        """The references of the plan's output, each with its pointer."""
+        output = self.plan.output
+        return () if output is None else tuple(located_refs(output, "/output"))
+
+    @cached_property
+    def text(self) -> str:
+        """All literal texts of the arguments, joined, to test quickly whether any has a mark."""
+        values = (value for step in self.plan.steps for value in step.args.values())
+        return "\n".join(text for value in values for text in all_text(value))
+
+    @cached_property
+    def readers(self) -> Mapping[str, list[Use]]:
+        """The references to each step, by its id; no entry for a step without any."""
+        found: dict[str, list[Use]] = {}
+        for use in self.uses:
+            found.setdefault(use.ref.step, []).append(use)
+        return found
+
+    @cached_property
+    def unchecked(self) -> int:
+        """How many references were not type-checked, because a schema is missing."""
+        return sum(
+            use.given is None or (use.taken is None and use.in_arguments) for use in self.uses
+        )
+
+    @cached_property
+    def vouched(self) -> Vouched:
+        """The policy for the known tools."""
+        return Vouched(self.policy, {} if self.tools is None else self.tools)
+
+    @cached_property
+    def order(self) -> tuple[str, ...]:
+        """The ids of the steps, each behind what it needs; without those that a cycle stops."""
+        return ordered(self.positions, self.needs)
+
+    @cached_property
+    def flows(self) -> tuple[Flow, ...]:
+        """The flows of the plan: none where the tools are not known, or the order is not."""
+        tools = [tool for tool in self.called.values() if tool is not None]
+        if len(self.steps) < len(self.plan.steps) or not any(map(self.vouched.is_sink, tools)):
+            return ()
+        found = plan_flows.PlanFlows(
+            self.plan.steps, self.order, self.called, self.vouched, self._shape
+        )
+        return tuple(found.flows())
+
+    def type_of(self, ref: Ref, step: Step | None) -> Schema | Absent | None:
+        """Return the schema of what `ref`, standing in `step`, selects."""
+        if ref.step in RESERVED_IDS and step is not None and step.for_each is not None:
+            whole = INTEGER if ref.step == INDEX else self.item(step)
+        else:
+            whole = self.output(ref.step)
+        return None if whole is None else schemas.at(whole, ref.path)
+
+    def item(self, step: Step) -> Schema | None:
+        """Return the schema of one item of the step's `for_each`."""
+        if step.for_each is None:
+            return None
+        listed = self.type_of_value(step.for_each, None)
+        item = None if listed is None else schemas.elements(listed)
+        return item if isinstance(item, Schema) else None
+
+    def type_of_value(self, value: Value, step: Step | None) -> Schema | None:
+        """Return the schema of a whole value, or None where it is unknown."""
+        match value:
+            case Ref():
+                found = self.type_of(value, step)
+                return found if isinstance(found, Schema) else None
+            case Template():
+                return TEXT
+            case Literal(constant):
+                return _of_constant(constant)
+            case Array(items):
+                kinds = [self.type_of_value(item, step) for item in items]
+                known = [kind.document for kind in kinds if kind is not None]
+                of_all: Json = {"anyOf": list(known)} if len(known) == len(kinds) else True
+                size: Json = len(items)
+                listed: Json = {
+                    "type": "array", "items": of_all, "minItems": size, "maxItems": size,
+                }  # fmt: skip
+                return _loaded(listed) or LIST
+            case Object():
+                return None
+
+    def edits_of_refs(self, pointer: str, change: Callable[[Ref], Ref]) -> tuple[Edit, ...]:
+        """Return the edit, if any, that changes the references of the value at `pointer`."""
+        value = value_at(self.plan, pointer)
+        return () if value is None else (Edit(pointer, dump_value(map_refs(value, change))),)
+
+    def _not_yet_known(self, step: Step) -> list[str]:
+        """Return the steps whose unknown outputs are needed to compute that of `step`."""
+        tool = self.tool(step)
+        if tool is None or tool.compute_output is None:
+            return []
+        names = dict.fromkeys(ref.step for _, ref in step_refs(step) if ref.step in self.steps)
+        return [n for n in names if n not in self._outputs and n not in self._open]
+
+    def _output(self, step: Step) -> Schema | None:
+        tool = self.tool(step)
+        if tool is None:
+            return None
+        computed = self._compute(step, tool)
+        schema = tool.output if computed is None or computed.schema is None else computed.schema
+        if schema is None:
+            return None
+        if step.on_error == "continue":
+            schema = schema.part({"anyOf": [schema.node, {"type": "null"}]})
+        if step.for_each is not None:
+            schema = schema.part({"type": "array", "items": schema.node})
+        return schema
+
+    def _compute(self, step: Step, tool: Tool) -> ComputedOutput | None:
+        if tool.compute_output is None:
+            return None
+        if step.id not in self._computed:
+            self._computed[step.id] = tool.compute_output(*self._shape(step))
+        return self._computed[step.id]
+
+    def _shape(self, step: Step) -> tuple[dict[str, Json], dict[str, Schema | None]]:
+        """Return the literal arguments of a call, and the schemas of the others by JSON Pointer."""
+        parts = {name: literal_part(value) for name, value in step.args.items()}
+        given: dict[str, Schema | None] = {}
+        for name, value in step.args.items():
+            for pointer, ref in located_refs(value, f"/{escape_pointer(name)}"):
+                found = self.type_of(ref, step)
+                given[pointer] = found if isinstance(found, Schema) else None
+        return {name: part for name, part in parts.items() if part is not None}, given
+
+
+def ordered(positions: Mapping[str, int], needs: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
+    """Return the ids of `needs`, each behind what it needs, otherwise as written (Kahn 1962).
+
+    What is on a cycle, or behind one, is left out.
+    """
+    missing = {step: len(needed) for step, needed in needs.items()}
+    readers: dict[str, list[str]] = {step: [] for step in missing}
+    for step, needed in needs.items():
+        for each in needed:
+            readers[each].append(step)
+    ready = [(positions[step], step) for step, count in missing.items() if count == 0]
+    heapq.heapify(ready)
+    order: list[str] = []
+    while ready:
+        _, step = heapq.heappop(ready)
+        order.append(step)
+        for reader in readers[step]:
+            missing[reader] -= 1
+            if missing[reader] == 0:
+                heapq.heappush(ready, (positions[reader], reader))
+    return tuple(order)
+
+
+def _located(
+    value: Value, place: tuple[str | int, ...]
+) -> Iterator[tuple[tuple[str | int, ...], Ref, bool]]:
+    """Yield the references of `value` with their places, and whether each is the whole value."""
+    match value:
+        case Ref():
+            yield place, value, True
+        case Template(parts):
+            yield from ((place, part, False) for part in parts if isinstance(part, Ref))
+        case Array(items):
+            for position, item in enumerate(items):
+                yield from _located(item, (*place, position))
+        case Object(fields):
+            for key, inner in fields:
+                yield from _located(inner, (*place, key))
+        case Literal():
+            return
+
+
+def _of_constant(constant: Json) -> Schema | None:
+    """Return the schema of a value that is written out; of a huge one, only its JSON types."""
+    exact = _loaded({"const": constant})
+    if exact is not None:
+        return exact
+    node: dict[str, Json] = {"type": list(value_types(constant))}
+    if isinstance(constant, list):
+        kinds = dict.fromkeys(kind for each in constant for kind in value_types(each))
+        node["items"] = {"type": list(kinds)}
+    return _loaded(node)
+
+
+def _loaded(node: Json) -> Schema | None:
+    """Return `node` as a schema, or None where it is larger or deeper than a schema may be."""
+    try:
+        return Schema.load(node)
+    except SchemaError:
+        return None

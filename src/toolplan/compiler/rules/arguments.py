@@ -1,0 +1,298 @@
+"""The rules of arguments: which are missing or unknown, and which values do not fit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from toolplan.compiler.rules._context import MAX_COMPARISONS, PlanContext
+from toolplan.compiler.rules._rule import Problem, rule
+from toolplan.compiler.rules._spelling import respelt
+from toolplan.compiler.rules._times import Days, days_for, is_date
+from toolplan.plan.canonical import dump_value
+from toolplan.plan.diagnostics import REMOVED, Edit, Fix, Severity, available, did_you_mean, words
+from toolplan.plan.model import (
+    Array,
+    Literal,
+    Object,
+    Step,
+    Value,
+    escape_pointer,
+    object_,
+    split_pointer,
+)
+from toolplan.plan.path import Path, Segment
+from toolplan.schema import Schema, accepted, at, required, without_null
+
+
+@rule()
+def missing_argument(context: PlanContext) -> Iterator[Problem]:
+    """A step leaves out an argument that its tool requires.
+
+    The tool would refuse the call, after other steps have already run.
+
+    How to fix: give the argument a value, or a reference to a step that has one.
+    """
+    for position, step, found in context.violations:
+        if found.kind == "missing":
+            name = found.name or ""
+            tool = context.tool(step)
+            part = None if tool is None or found.pointer else at(tool.input, (name,))
+            wanted = accepted(part) if isinstance(part, Schema) else "a value"
+            yield Problem(
+                f"{step.tool!r} requires {name!r}, which is missing.",
+                f"/steps/{position}/args{found.pointer}",
+                step.id,
+                f"Give {name!r}: {wanted}.",
+            )
+
+
+@rule()
+def unknown_argument(context: PlanContext) -> Iterator[Problem]:
+    """A step gives an argument that its tool does not declare.
+
+    Some tools refuse such a call; others ignore the argument and answer another question, which is
+    worse. So a schema that declares properties is treated as closed, unless it says
+    `additionalProperties` itself. A name that was surely meant and is not given yet is corrected:
+    one with a typing error, or the only missing required argument that shares its words.
+
+        {"tool": "shipments_list", "args": {"state": "rejected"}}
+
+    How to fix: use a name that the tool declares, or remove the argument.
+    """
+    known: dict[int, _Names] = {}
+    for position, step, found in context.violations:
+        if found.kind != "unknown":
+            continue
+        name = found.name or ""
+        place = f"/steps/{position}/args{found.pointer}"
+        if position not in known:
+            known[position] = _Names(context, step)
+        names = known[position]
+        is_argument = found.pointer == ""
+        offers = context.suggest(name, names.free if is_argument else ())
+        sure = offers.sure or names.only_one_left(name)
+        fix = None
+        if is_argument and names.free and sure is not None and name in step.args:
+            removal = Edit(f"{place}/{escape_pointer(name)}", REMOVED)
+            value = dump_value(step.args[name])
+            fix = Fix(True, (removal, Edit(f"{place}/{escape_pointer(sure)}", value)))
+        yield Problem(
+            f"{step.tool!r} has no argument {name!r}.",
+            f"{place}/{escape_pointer(name)}",
+            step.id,
+            did_you_mean(offers.near)
+            or available("arguments", names.declared if is_argument else ()),
+            fix,
+        )
+
+
+class _Names:
+    """The names of the arguments of one step: the declared, the free, the missing, the unknown."""
+
+    def __init__(self, context: PlanContext, step: Step) -> None:
+        tool = context.tool(step)
+        self.declared = () if tool is None else tool.signature.inputs
+        self.free = [each for each in self.declared if each not in step.args]
+        needed = () if tool is None else required(tool.input)
+        missing = [each for each in needed if each not in step.args]
+        declared = frozenset(self.declared)
+        unknown = [each for each in step.args if each not in declared]
+        # too many names to compare are too many to be sure of one
+        is_small = len(missing) * len(unknown) <= MAX_COMPARISONS
+        self._rivals = {
+            each: [name for name in unknown if _share_a_word(name, each)]
+            for each in (missing if is_small else ())
+        }
+
+    def only_one_left(self, name: str) -> str | None:
+        """Return the only missing required argument that shares a word with `name` and no other.
+
+        `input_image` is `image` where `image` is required and missing, and no other given name
+        could be it.
+        """
+        fitting = [
+            each for each, rivals in self._rivals.items() if rivals and _share_a_word(name, each)
+        ]
+        return fitting[0] if len(fitting) == 1 and self._rivals[fitting[0]] == [name] else None
+
+
+def _share_a_word(one: str, other: str) -> bool:
+    """Return whether one name's words are all in the other, at least one of them not a number."""
+    few, many = sorted((set(words(one)), set(words(other))), key=len)
+    return few <= many and any(not word.isdigit() for word in few)
+
+
+@rule()
+def argument_type(context: PlanContext) -> Iterator[Problem]:
+    """An argument is written out with a value of the wrong JSON type.
+
+    Arguments that hold references are checked by `reference-type`.
+
+        {"tool": "shipments_list", "args": {"limit": "ten"}}
+
+    A value with exactly one other accepted spelling, such as 10 for "10" or ["a"] for "a", is
+    corrected. A null for an optional argument that accepts none is left out, so that the tool's own
+    default applies.
+
+    How to fix: write a value of the type that the message names.
+    """
+    return _literal_problems(context, "type")
+
+
+@rule()
+def argument_value(context: PlanContext) -> Iterator[Problem]:
+    """An argument has the right type, but a value that its tool does not accept.
+
+    The value is outside of an enum or a range, or does not match a pattern or a format (a date is
+    written YYYY-MM-DD). A tool may also refuse values itself: `sql` binds its statement against the
+    columns of its tables before anything runs.
+
+        {"tool": "shipments_list", "args": {"date_from": "last week"}}
+
+    A value of an enum in other letter case, or a date in another spelling that can only mean one
+    day, is corrected.
+
+    How to fix: write a value that the message names.
+    """
+    return _literal_problems(context, "value")
+
+
+def _literal_problems(context: PlanContext, kind: str) -> Iterator[Problem]:
+    """Yield a problem for each violation of this `kind` in the literal arguments."""
+    for position, step, found in context.violations:
+        tool = context.tool(step)
+        if found.kind != kind or tool is None:
+            continue
+        pointer = f"/steps/{position}/args{found.pointer}"
+        path, value, around = _written_at(step, found.pointer)
+        days = _days(context, tool.input, path, value, around)
+        if days is not None:
+            yield _days_problem(days, pointer, step.id)
+            continue
+        part = at(tool.input, path)
+        wanted = accepted(part) if isinstance(part, Schema) else "any value"
+        fix = None
+        if path and isinstance(part, Schema) and isinstance(value, Literal):
+            if value.value is None:
+                fix = _without_null(tool.input, path, pointer)
+            elif (other := respelt(value.value, without_null(part))) is not None:
+                fix = Fix(True, (Edit(pointer, dump_value(Literal(other[0]))),))
+        yield Problem(
+            f"{'.'.join(split_pointer(found.pointer)) or 'The arguments'}: {found.message}",
+            pointer,
+            step.id,
+            None if wanted == "any value" else f"Expected: {wanted}.",
+            fix,
+        )
+
+
+def _days(
+    context: PlanContext, schema: Schema, path: Path, value: Value | None, around: Value | None
+) -> Days | None:
+    """Return the days of a value in the words of the question, where a date belongs."""
+    if context.times is None or not isinstance(value, Literal) or not path:
+        return None
+    name, outer = path[-1], at(schema, path[:-1])
+    if not (isinstance(name, str) and isinstance(value.value, str) and isinstance(outer, Schema)):
+        return None
+    if not is_date(at(schema, path)):
+        return None
+    return days_for(value.value, name, outer, _keys(around), context.times)
+
+
+def _days_problem(days: Days, pointer: str, step: str) -> Problem:
+    above, name = pointer.rsplit("/", 1)
+    if days.problem is not None:
+        wanted = "Write the day as YYYY-MM-DD, or ask back."
+        return Problem(f"{name}: {days.problem}", pointer, step, wanted)
+    edits = (Edit(f"{above}/{escape_pointer(n)}", day) for n, day in days.values.items())
+    return Problem(f"{name}: {days.said}.", pointer, step, None, Fix(True, tuple(edits)))
+
+
+def _keys(value: Value | None) -> frozenset[str]:
+    match value:
+        case Literal(dict() as fields):
+            return frozenset(fields)
+        case Object(named):
+            return frozenset(name for name, _ in named)
+        case _:
+            return frozenset()
+
+
+def _without_null(schema: Schema, path: Path, pointer: str) -> Fix | None:
+    """Return the fix that leaves out a null, if it stands for an optional argument."""
+    around = at(schema, path[:-1])
+    if not isinstance(path[-1], str) or not isinstance(around, Schema):
+        return None
+    for node in around.nodes():
+        needed = node.get("required")
+        if isinstance(needed, list) and path[-1] in needed:
+            return None
+    return Fix(True, (Edit(pointer, REMOVED),))
+
+
+def _written_at(step: Step, inside: str) -> tuple[Path, Value | None, Value | None]:
+    """Return the path that the pointer `inside` spells, and the values there and around it."""
+    value: Value | None = object_(tuple(step.args.items()))
+    around: Value | None = value
+    path: list[Segment] = []
+    for token in split_pointer(inside):
+        around = value
+        key: Segment = token
+        match value:
+            case Literal(list() as items):
+                key = int(token)
+                value = Literal(items[key])
+            case Array(parts):
+                key = int(token)
+                value = parts[key]
+            case Literal(dict() as fields) if token in fields:
+                value = Literal(fields[token])
+            case Object(named):
+                value = dict(named).get(token)
+            case _:
+                value = None
+        path.append(key)
+    return tuple(path), value, around
+
+
+@rule(Severity.WARNING)
+def pattern_not_checked(context: PlanContext) -> Iterator[Problem]:
+    """A tool's schema has a pattern that is not checked before the call.
+
+    Patterns run on an engine that is linear in the text, which has neither look-around nor
+    back-references. Such a pattern is left out of the check; the tool may still refuse the value.
+
+    How to fix: write the pattern without look-around in the tool's schema.
+    """
+    for position, step in enumerate(context.plan.steps):
+        tool = context.tool(step)
+        if tool is not None and step.args and not tool.input.is_whole:
+            yield Problem(
+                f"A pattern in the schema of {step.tool!r} is not checked: it uses look-around"
+                " or back-references.",
+                f"/steps/{position}/args",
+                step.id,
+            )
+
+
+@rule()
+def retry_unsafe(context: PlanContext) -> Iterator[Problem]:
+    """A step retries a tool that must not be called twice.
+
+    A call that seems to have failed may have done its work. Only a tool that reads, or that
+    declares itself idempotent, may be retried.
+
+    How to fix: remove `retries`, or mark the tool as idempotent.
+    """
+    for position, step in enumerate(context.plan.steps):
+        tool = context.tool(step) if step.retries else None
+        if tool is not None and not tool.may_repeat:
+            pointer = f"/steps/{position}/retries"
+            yield Problem(
+                f"{step.tool!r} may do its work twice if it is called again.",
+                pointer,
+                step.id,
+                "Only tools that read or are idempotent may be retried.",
+                Fix(False, (Edit(pointer, REMOVED),)),
+            )

@@ -1,0 +1,180 @@
+"""The rules of pages: a part of a list that is taken for the whole, and `pages` that cannot be."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Set
+
+from toolplan.compiler.rules._context import PlanContext
+from toolplan.compiler.rules._rule import Problem, rule
+from toolplan.plan.diagnostics import REMOVED, Edit, Fix, Severity
+from toolplan.plan.model import Literal, Ref, Step, escape_pointer, refs
+from toolplan.plan.path import EVERY, Json
+from toolplan.schema.paging import Paging
+from toolplan.schema.tool import Tool
+
+
+@rule(Severity.WARNING)
+def part_of_list(context: PlanContext) -> Iterator[Problem]:
+    """A step computes with a list of which the plan asks for one page only.
+
+    Its count, groups and ranks would be those of the first rows. Where the tool has an argument for
+    further pages, the step gets `pages`; else the largest limit that the schema states. Where it
+    has neither, the run says over how many rows the result is, and that the tool may have more.
+
+        {"id": "tickets", "tool": "list_tickets"}
+
+    becomes
+
+        {"id": "tickets", "tool": "list_tickets", "pages": "all"}
+
+    A plan that asks for a page by number, offset or cursor, or for the first rows in an order that
+    it states, means that page, and is left as it is.
+
+    How to fix: `pages`, or a limit that is surely large enough. A tool that always gives whole
+    lists says so with `"x-pages": false` in its input schema.
+    """
+    pages = [
+        (position, step, paging)
+        for position, step in enumerate(context.plan.steps)
+        if (paging := _paging(step, context.tool(step))) is not None
+    ]
+    computed = _computed(context) if pages else frozenset[str]()
+    for position, step, paging in pages:
+        if step.id not in computed:
+            continue
+        pointer = f"/steps/{position}"
+        most = None if paging.limit is None else paging.limit.number(_literals(step))
+        rows = f"one page of {step.tool!r}" if most is None else f"{most} rows of {step.tool!r}"
+        help = "The tool has no argument for further pages; the result says when it is a part."
+        if paging.can_page:
+            help = "Ask for all pages: `pages`."
+        yield Problem(
+            f"The plan computes with {rows}, and the tool may have more.",
+            pointer,
+            step.id,
+            help,
+            _fix(pointer, step, paging),
+        )
+
+
+def may_get_pages(step: Step, tool: Tool) -> bool:
+    """Return whether a later step that computes with the list of `step` changes `step`."""
+    paging = _paging(step, tool)
+    return paging is not None and _fix("", step, paging) is not None
+
+
+def _literals(step: Step) -> dict[str, Json]:
+    return {name: v.value for name, v in step.args.items() if isinstance(v, Literal)}
+
+
+def _paging(step: Step, tool: Tool | None) -> Paging | None:
+    """Return how the tool pages, if `step` may get one page of its list only."""
+    paging = None if tool is None or tool.has_effects or step.pages is not None else tool.paging
+    if paging is None or not paging.arguments:
+        return None
+    literals = _literals(step)
+    for each in (paging.cursor, paging.offset, paging.page):
+        if each is None or each.path[0] not in step.args:
+            continue
+        if each.path[0] not in literals or each.of(literals) not in (None, "", each.default):
+            return None
+    limit = paging.limit
+    if limit is None:
+        return paging
+    if limit.path[0] in step.args:
+        return None if any(map(_orders, step.args)) else paging
+    gives_all = limit.gives_all or (limit.is_nullable and len(paging.arguments) == 1)
+    return None if gives_all else paging
+
+
+def _orders(argument: str) -> bool:
+    folded = argument.lower()
+    return folded.startswith("$orderby") or "sort" in folded or "order" in folded.split("_")
+
+
+def _fix(pointer: str, step: Step, paging: Paging) -> Fix | None:
+    if paging.can_page:
+        return Fix(True, (Edit(f"{pointer}/pages", "all"),))
+    limit = paging.limit
+    if limit is None or limit.most is None or limit.is_text:
+        return None
+    name, *deeper = limit.path
+    given = step.args.get(name)
+    if deeper or (given is None and limit.default is None):
+        return None  # without a limit the tool may give all rows
+    if given is not None and (not isinstance(given, Literal) or given.value == limit.most):
+        return None
+    return Fix(True, (Edit(f"{pointer}/args/{escape_pointer(name)}", limit.most),))
+
+
+def _computed(context: PlanContext) -> Set[str]:
+    """Return the steps whose rows a computation reads, itself or through other reading steps.
+
+    A computation is a call of `sql` or of another tool with a computed output, or one that takes a
+    list of values from the rows.
+    """
+    pending: list[str] = []
+    for step in context.plan.steps:
+        tool = context.tool(step)
+        if tool is None or tool.has_effects:
+            continue
+        if tool.compute_output is not None:
+            pending += _read_rows(context, step)
+        else:
+            found = (ref for value in step.args.values() for ref in refs(value))
+            pending += [
+                ref.step for ref in found if EVERY in ref.path and not _is_one_value(context, ref)
+            ]
+    computed: set[str] = set()
+    while pending:
+        step = context.steps.get(pending.pop())
+        if step is None or step.id in computed:
+            continue
+        computed.add(step.id)
+        tool = context.tool(step)
+        if tool is not None and not tool.has_effects:
+            pending += _read_rows(context, step)
+    return computed
+
+
+def _read_rows(context: PlanContext, step: Step) -> Iterator[str]:
+    """Yield the steps of whose rows `step` reads all: not only the total, or one row by number."""
+    values = [*step.args.values(), *([] if step.for_each is None else [step.for_each])]
+    for ref in (ref for value in values for ref in refs(value)):
+        if not _is_one_value(context, ref):
+            yield ref.step
+
+
+def _is_one_value(context: PlanContext, ref: Ref) -> bool:
+    if any(type(each) is int for each in ref.path):
+        return True
+    read = context.steps.get(ref.step)
+    tool = None if read is None else context.tool(read)
+    if tool is None or tool.paging is None:
+        return False
+    return any(ref.path[: len(total)] == total for total in tool.paging.facts.totals)
+
+
+@rule()
+def cannot_page(context: PlanContext) -> Iterator[Problem]:
+    """A step asks for all pages of a tool that has none, or that may change something.
+
+    `pages` repeats a call with the next page number, offset or cursor. The tool needs an argument
+    for that (`page`, `offset`, `cursor` and the like, or what `x-pages` names), and may only read:
+    a call that changes something is never repeated.
+
+    How to fix: remove `pages`.
+    """
+    for position, step in enumerate(context.plan.steps):
+        tool = None if step.pages is None else context.tool(step)
+        if tool is None:
+            continue
+        if tool.has_effects:
+            reason = "may change something, and is called once only"
+        elif tool.paging is None or not tool.paging.can_page:
+            reason = "has no argument that asks for a further page"
+        else:
+            continue
+        pointer = f"/steps/{position}/pages"
+        fix = Fix(False, (Edit(pointer, REMOVED),))
+        yield Problem(f"{step.tool!r} {reason}.", pointer, step.id, "Remove `pages`.", fix)

@@ -1,0 +1,196 @@
+"""Rules on texts: ellipses, secrets, and misspelt references."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from toolplan.compiler.rules._context import PlanContext
+from toolplan.compiler.rules._rule import Problem, rule
+from toolplan.compiler.rules._texts import members, texts
+from toolplan.plan import path as paths
+from toolplan.plan.diagnostics import Severity
+from toolplan.plan.model import (
+    RESERVED_IDS,
+    Array,
+    Literal,
+    Object,
+    Ref,
+    Step,
+    Value,
+    escape_pointer,
+)
+from toolplan.plan.path import Json
+from toolplan.plan.text import ELLIPSIS, is_ellipsis
+from toolplan.schema import Absent
+
+
+@rule()
+def ellipsis(context: PlanContext) -> Iterator[Problem]:
+    """An ellipsis stands in place of steps, elements of a list or keys.
+
+    Models shorten long plans and lists by `...` or `…`. What was left out is not known, so a plan
+    without it would do something else. The text `...` as an element of a list or as a key is
+    refused too; a whole argument may be that text, as the body of a message.
+
+    How to fix: write all of it, or use `for_each` over the result of a step.
+    """
+    may_have = "..." in context.text or "…" in context.text
+    for position, step in enumerate(context.plan.steps if may_have else ()):
+        for name, value in step.args.items():
+            for pointer in _ellipses(value, f"/steps/{position}/args/{escape_pointer(name)}"):
+                yield Problem(f"{name!r}: {ELLIPSIS}.", pointer, step.id)
+
+
+def _ellipses(value: Value | Json, pointer: str) -> Iterator[str]:
+    match value:
+        case Literal(constant):
+            yield from _ellipses(constant, pointer)
+        case Array(items) | (list() as items):
+            for position, item in enumerate(items):
+                place = f"{pointer}/{position}"
+                text = item.value if isinstance(item, Literal) else item
+                if isinstance(text, str) and is_ellipsis(text):
+                    yield place
+                yield from _ellipses(item, place)
+        case Object() | dict():
+            for key, inner in members(value):
+                place = f"{pointer}/{escape_pointer(key)}"
+                if is_ellipsis(key):
+                    yield place
+                yield from _ellipses(inner, place)
+        case _:
+            return
+
+
+_SHAPES: Final = (
+    ("a private key", re.compile(r"-----BEGIN [A-Z ]{0,20}PRIVATE KEY-----")),
+    ("a JSON Web Token", re.compile(r"\beyJ[\w-]{10,}\.eyJ[\w-]{10,}\.[\w-]{10,}")),
+    ("an AWS access key", re.compile(r"\b(?:AKIA|ASIA)[0-9A-Z]{16}\b")),
+    ("a GitHub token", re.compile(r"\b(?:gh[pousr]_[A-Za-z0-9]{36}|github_pat_\w{22,})")),
+    ("an API key", re.compile(r"\bsk-(?:[a-z]+-)*[A-Za-z0-9_-]{20,}")),
+    ("a Slack token", re.compile(r"\bxox[abeoprs]-[A-Za-z0-9-]{10,}")),
+    ("a Google API key", re.compile(r"\bAIza[\w-]{35}\b")),
+    ("a Stripe key", re.compile(r"\b[rs]k_(?:live|test)_[A-Za-z0-9]{16,}")),
+)
+_MARKS: Final = (
+    "eyJ", "AKIA", "ASIA", "AIza", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_",
+    "k_live_", "k_test_", "sk-", "xox", "-----BEGIN ",
+)  # fmt: skip
+"""Each form contains one of the marks. Most plans have no such text and are searched no further."""
+
+
+@rule()
+def secret_literal(context: PlanContext) -> Iterator[Problem]:
+    """A secret is written out in an argument.
+
+    Plans are shown, stored and shared, so the secret is no longer secret. Keys and tokens of
+    well-known forms are recognised: private keys in PEM, JSON Web Tokens, and the prefixes that
+    services put on their tokens for this purpose.
+
+    How to fix: let the tool read the secret from an environment variable.
+    """
+    found = any(mark in context.text for mark in _MARKS)
+    for position, step in enumerate(context.plan.steps if found else ()):
+        for name, value in step.args.items():
+            for pointer, text in texts(value, f"/steps/{position}/args/{escape_pointer(name)}"):
+                kind = next((kind for kind, shape in _SHAPES if shape.search(text)), None)
+                if kind is not None:
+                    yield Problem(
+                        f"{name!r} contains {kind}.",
+                        pointer,
+                        step.id,
+                        "Let the tool read it from an environment variable, and replace the "
+                        "secret: it has been exposed.",
+                    )
+
+
+_CLOSING: Final = {
+    "{{": "}}", "{": "}", "#{": "}", "@{": "}", "%{": "}", "<%": "%>", "<%=": "%>", "<": ">",
+    "[[": "]]", "$(": ")", "$[": "]", "%(": ")s", "$": "", "#": "",
+}  # fmt: skip
+_NEEDS_PATH: Final = frozenset(("{", "<", "$", "#"))
+"""Text such as `<b>`, `$total` and `{name}` means something else, unless it is the whole value."""
+
+_SPELLED: Final = re.compile(
+    r"(?<![\w$])(?P<open>\{\{|[#@%]?\{|<%=?|<|\[\[|\$\(|\$\[|%\(|[$#])\s*"
+    r"(?:(?:steps?|nodes?|tasks?|results?)(?:\.|\[(?P<quote>['\"])))?"
+    r"(?P<step>[A-Za-z0-9_][\w-]{0,63})(?(quote)(?P=quote)\])"
+    r"(?P<path>(?:\.[A-Za-z_][\w-]*|\[(?:\d{1,9}|\*|\"[^\"\]]*\"|'[^'\]]*')\])*)"
+    r"(?:\s*\|[^{}|]{0,80})?\s*(?P<close>\}\}|\}|%>|>|\]\]|\]|\)s|\)|)"
+)
+_HINTS: Final = frozenset("{<[$#%")
+_WRAPPERS: Final = frozenset(("output", "outputs", "result", "results"))
+
+
+@rule(Severity.WARNING)
+def unread_reference(context: PlanContext) -> Iterator[Problem]:
+    """A text looks like a reference in another notation, and is sent as it stands.
+
+    References are written `${id.path}`. `{{id.path}}`, `$id.path`, `<id.path>`, `{id.path}`,
+    `#id.path` and `%(id)s` are text, and the tool gets them letter for letter. It is reported where
+    `id` is a step of the plan, or `item` or `index` in a step with `for_each`; templates with other
+    names are not.
+
+        {"tool": "send_mail", "args": {"to": "{{ticket.assignee}}"}}
+
+    How to fix: write `${ticket.assignee}`. If the text is meant as it stands, rename the step.
+    """
+    steps = context.plan.steps if any(hint in context.text for hint in _HINTS) else ()
+    for position, step in enumerate(steps):
+        tool = context.tool(step)
+        literal = () if tool is None else tool.input.literal_only
+        for name, value in step.args.items():
+            if name not in literal:
+                place = f"/steps/{position}/args/{escape_pointer(name)}"
+                yield from _foreign_references(context, value, place, step)
+    if context.plan.output is not None:
+        yield from _foreign_references(context, context.plan.output, "/output", None)
+
+
+def _foreign_references(
+    context: PlanContext, value: Value, place: str, step: Step | None
+) -> Iterator[Problem]:
+    for pointer, text in texts(value, place):
+        found = None if _HINTS.isdisjoint(text) else _spelled(text, context, step)
+        if found is not None:
+            yield Problem(
+                f"{found[0]!r} is text: it is not replaced by what {found['step']!r} gives.",
+                pointer,
+                step and step.id,
+                f"Write it as `{_canonical(context, found, step)}`.",
+            )
+
+
+def _spelled(text: str, context: PlanContext, step: Step | None) -> re.Match[str] | None:
+    for found in _SPELLED.finditer(text):
+        opening = found["open"]
+        if not found["close"].startswith(_CLOSING[opening]):
+            continue
+        if not _is_in_scope(found["step"], context, step):
+            continue
+        if opening in _NEEDS_PATH and not found["path"] and found[0] != text:
+            continue
+        if (opening == "#" and not found["path"]) or (opening == "<" and " " in found[0]):
+            continue
+        return found
+    return None
+
+
+def _is_in_scope(name: str, context: PlanContext, step: Step | None) -> bool:
+    """Return whether a reference in `step`, or in the output without one, may begin with `name`."""
+    if step is not None and step.for_each is not None and name in RESERVED_IDS:
+        return True
+    return name in context.steps and (step is None or name != step.id)
+
+
+def _canonical(context: PlanContext, found: re.Match[str], step: Step | None) -> str:
+    name, spelled = found["step"], found["path"].replace("['", '["').replace("']", '"]')
+    try:
+        path = paths.parse_path(spelled)
+    except paths.PathSyntaxError:
+        return f"${{{name}.path}}"
+    if path and path[0] in _WRAPPERS and isinstance(context.type_of(Ref(name, path), step), Absent):
+        path = path[1:]
+    return f"${{{name}{paths.print_path(path)}}}"

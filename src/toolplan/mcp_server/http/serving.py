@@ -1,0 +1,125 @@
+"""Serving an application over HTTP, on one address of this machine."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Callable, Collection
+from contextlib import closing
+
+import uvicorn
+from starlette.types import ASGIApp
+
+from toolplan.base.errors import ToolplanError
+from toolplan.mcp_server.http.connection import Connection
+from toolplan.mcp_server.http.guard import SHORTEST_TOKEN, Rules, is_loopback
+
+
+class CannotServe(ToolplanError):
+    """The server cannot start: the address is not safe or not free, or the token is weak.
+
+    `code` is `not-loopback`, `weak-token`, `unknown-address` or `port-in-use`.
+    """
+
+
+def checked_rules(
+    host: str, token: str | None, hosts: Collection[str] = (), origins: Collection[str] = ()
+) -> Rules:
+    """Return the rules for requests to a server that listens on `host`.
+
+    Raises:
+        CannotServe: it is not loopback and there is no token, or the token is too short.
+    """
+    if token is None and not is_loopback(host):
+        raise CannotServe(
+            "not-loopback",
+            f"{host!r} can be reached from other machines, and no token is set.",
+            "Set a token, or listen on 127.0.0.1.",
+        )
+    is_plain = token is None or (token.isascii() and token.isprintable() and " " not in token)
+    if token is not None and not (len(token) >= SHORTEST_TOKEN and is_plain):
+        raise CannotServe(
+            "weak-token",
+            f"The token has fewer than {SHORTEST_TOKEN} characters, or some that are not allowed.",
+            'Make one: python -c "import secrets; print(secrets.token_urlsafe(32))"',
+        )
+    return Rules([*hosts, _in_address(host)], origins, token)
+
+
+async def serve_http(
+    app: ASGIApp,
+    host: str,
+    port: int,
+    on_ready: Callable[[str], None] | None,
+    *,
+    most_head: int = 65_536,
+) -> None:
+    """Serve `app` until the task is cancelled or the process gets a signal.
+
+    Args:
+        app: what is served.
+        host: the name or address to listen on.
+        port: the port to listen on; 0 selects a free one.
+        on_ready: called with the URL when the server accepts requests.
+        most_head: the maximum size of a request without its body, in bytes.
+
+    Raises:
+        CannotServe: the address does not exist, or is in use.
+    """
+    with closing(_listening(host, port)) as listening:
+        config = uvicorn.Config(
+            app,
+            http=Connection,
+            log_level="error",
+            access_log=False,  # addresses may hold private data
+            server_header=False,
+            ws="none",
+            proxy_headers=False,  # a peer is who connects, whatever it says
+            timeout_graceful_shutdown=1,
+            h11_max_incomplete_event_size=most_head,
+        )
+        http_server = uvicorn.Server(config)
+        if on_ready is not None:  # a client that connects now waits until the server accepts it
+            address, bound = listening.getsockname()[:2]
+            on_ready(f"http://{_in_address(host or address)}:{bound}")
+        serving = asyncio.create_task(http_server.serve([listening]))
+        try:
+            await asyncio.shield(serving)
+        except asyncio.CancelledError:  # requests are finished first
+            http_server.should_exit = True
+            await serving
+            raise
+
+
+def _in_address(host: str) -> str:
+    return f"[{host}]" if ":" in host else host
+
+
+def _listening(host: str, port: int) -> socket.socket:
+    """Return a listening socket.
+
+    Raises:
+        CannotServe: the address does not exist, or is in use.
+    """
+    try:
+        family, kind, number, _, address = socket.getaddrinfo(
+            host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+    except (OSError, UnicodeError, OverflowError):
+        raise CannotServe(
+            "unknown-address", f"{host!r} is not an address of this machine.", "Try 127.0.0.1."
+        ) from None
+    listening = socket.socket(family, kind, number)
+    try:
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind(address)
+        listening.listen(128)
+    except OSError as error:
+        listening.close()
+        raise CannotServe(
+            "port-in-use",
+            f"Cannot listen on port {port} of {host!r}: {error.strerror or error}.",
+            "Choose another port; 0 selects a free one.",
+        ) from None
+    listening.setblocking(False)
+    return listening

@@ -1,0 +1,72 @@
+"""The canonical JSON form of a plan, versioned: how plans are stored and sent.
+
+`load` reports all that is wrong, each with its JSON pointer, and gives as much of the plan as
+could be read, so that the rules can still check it: lists of steps and of arguments stay
+complete, with a placeholder for what cannot be read. `dump` writes what is not default.
+"""
+
+from toolplan.plan.canonical._form import LONGEST_TIMEOUT_S, MOST_RETRIES, VERSION, dump, load
+from toolplan.plan.canonical._references import (
+    EARLIER,
+    MOST_PROBLEMS,
+    OPENING,
+    STEP_ID,
+    Head,
+    ParsedText,
+    ReferenceSyntaxError,
+    TextProblem,
+    parse_text,
+    print_text,
+)
+from toolplan.plan.canonical._report import Parsed, Report, shown
+from toolplan.plan.canonical._schema import json_schema
+from toolplan.plan.canonical._steps import (
+    IdCheck,
+    StepFields,
+    free_id,
+    is_id,
+    read_metadata,
+    read_steps,
+)
+from toolplan.plan.canonical._values import (
+    CANONICAL,
+    DEEPEST,
+    Syntax,
+    Written,
+    check_depth,
+    dump_value,
+)
+
+__all__ = [
+    "CANONICAL",
+    "DEEPEST",
+    "EARLIER",
+    "LONGEST_TIMEOUT_S",
+    "MOST_PROBLEMS",
+    "MOST_RETRIES",
+    "OPENING",
+    "STEP_ID",
+    "VERSION",
+    "Head",
+    "IdCheck",
+    "Parsed",
+    "ParsedText",
+    "ReferenceSyntaxError",
+    "Report",
+    "StepFields",
+    "Syntax",
+    "TextProblem",
+    "Written",
+    "check_depth",
+    "dump",
+    "dump_value",
+    "free_id",
+    "is_id",
+    "json_schema",
+    "load",
+    "parse_text",
+    "print_text",
+    "read_metadata",
+    "read_steps",
+    "shown",
+]

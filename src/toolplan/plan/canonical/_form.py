@@ -1,0 +1,257 @@
+"""The canonical form: from JSON to a plan, and back."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from toolplan.plan.canonical._report import Parsed, Report, shown
+from toolplan.plan.canonical._steps import IdCheck, StepFields, free_id, read_metadata, read_steps
+from toolplan.plan.canonical._values import CANONICAL, check_depth, dump_value
+from toolplan.plan.model import (
+    DEFAULT_MAX_ITEMS,
+    DEFAULT_MAX_PAGES,
+    Limits,
+    OnError,
+    Pages,
+    Plan,
+    Step,
+    Value,
+    When,
+)
+from toolplan.plan.path import Json, copied, json_type
+
+VERSION: Final = 1
+MOST_RETRIES: Final = 100
+LONGEST_TIMEOUT_S: Final = 7 * 24 * 3600
+"""More tries, or more seconds, than these are a mistake of the writer."""
+
+_PLAN_FIELDS: Final = ("toolplan", "steps", "output", "metadata")
+STEP_FIELDS: Final = (
+    "id", "tool", "args", "after", "for_each", "max_items", "when", "on_error", "timeout_s",
+    "retries", "pages", "max_pages", "thought",
+)  # fmt: skip
+_USUAL_FIELDS: Final = frozenset(STEP_FIELDS[:3])
+
+
+def load(document: Json, limits: Limits | None = None) -> Parsed:
+    """Return the plan that `document`, in canonical form, says. Never raises."""
+    limits = limits or Limits()
+    report = Report()
+    plan = _plan(document, limits, report)
+    return Parsed(plan, report.diagnostics)
+
+
+def _plan(document: Json, limits: Limits, report: Report) -> Plan | None:
+    if not isinstance(document, dict):
+        report.error("field-type", f"A plan is an object, not {json_type(document)}.")
+        return None
+    _check_version(document, report)
+    report.unknown_fields(document, _PLAN_FIELDS, "")
+    items = read_steps(document, limits, report)
+    if items is None or not check_depth(document, limits.depth, report):
+        return None
+    ids = _ids(items, report)
+    steps = [_step(item, f"/steps/{at}", ids[at], report) for at, item in enumerate(items)]
+    output = None
+    if "output" in document:
+        output = CANONICAL.read(document["output"], "/output", None, report)
+    return Plan(tuple(steps), output, read_metadata(document, report))
+
+
+def _check_version(document: Mapping[str, Json], report: Report) -> None:
+    version = document.get("toolplan", VERSION)
+    if type(version) is not int or version != VERSION:
+        said = f"The plan has the version {_said(version)}; this toolplan reads {VERSION}."
+        report.error("plan-version", said, "/toolplan")
+
+
+def _ids(items: list[Json], report: Report) -> list[str]:
+    """Return the id of every step, a new one where it has none, and check those written."""
+    written = [item.get("id") if isinstance(item, dict) else None for item in items]
+    taken = {name for name in written if isinstance(name, str)}
+    check = IdCheck(report)
+    ids: list[str] = []
+    for at, (item, name) in enumerate(zip(items, written, strict=True)):
+        if isinstance(name, str):
+            ids.append(name)
+        else:
+            ids.append(free_id(at, taken))
+            taken.add(ids[-1])
+            if isinstance(item, dict) and "id" not in item:
+                report.error("missing-field", "The step has no 'id'.", f"/steps/{at}/id", ids[-1])
+            elif isinstance(item, dict):
+                report.wrong_type("id", name, "text", f"/steps/{at}/id", ids[-1])
+        check.take(ids[-1])
+    return ids
+
+
+def _step(item: Json, pointer: str, name: str, report: Report) -> Step:
+    fields = _Fields(item, pointer, name, report)
+    is_usual = fields.item.keys() <= _USUAL_FIELDS
+    if not is_usual:
+        fields.only(STEP_FIELDS)
+    tool, args = fields.tool(("tool",)), fields.args(("args",), CANONICAL)
+    if is_usual:
+        return Step(name, tool, args)
+    return Step(
+        name,
+        tool,
+        args,
+        fields.after(),
+        fields.for_each(),
+        fields.whole_number("max_items", 1, None, DEFAULT_MAX_ITEMS),
+        fields.when(),
+        fields.on_error(),
+        fields.timeout(),
+        fields.whole_number("retries", 0, MOST_RETRIES, 0),
+        fields.thought(),
+        fields.pages(),
+        fields.whole_number("max_pages", 1, None, DEFAULT_MAX_PAGES),
+    )
+
+
+class _Fields(StepFields):
+    """A step in canonical form. What is wrong with a field is reported, and read as missing."""
+
+    def after(self) -> tuple[str, ...]:
+        after = self.item.get("after", [])
+        if not isinstance(after, list):
+            self._wrong("after", "a list of step ids")
+            return ()
+        for at, each in enumerate(after):
+            if not isinstance(each, str):
+                kind = json_type(each).capitalize()
+                said = f"{kind} stands where the id of a step was expected."
+                self._error("field-type", said, f"after/{at}")
+        return tuple(each for each in after if isinstance(each, str))
+
+    def for_each(self) -> Value | None:
+        if "for_each" not in self.item:
+            return None
+        return self.value(self.item["for_each"], "/for_each", CANONICAL)
+
+    def when(self) -> When | None:
+        when = self.item.get("when")
+        if not isinstance(when, dict):
+            if "when" in self.item:
+                self._wrong("when", 'an object {"value": …, "is": schema}')
+            return None
+        place, others = f"{self.pointer}/when", {"schema": "is", "ref": "value"}
+        self.report.unknown_fields(when, ("value", "is"), place, self.step, others)
+        for name in ("value", "is"):
+            if name not in when:
+                self._error("missing-field", f"'when' has no {name!r}.", f"when/{name}")
+        value = self.value(when.get("value"), "/when/value", CANONICAL)
+        schema = when.get("is", True)
+        if not isinstance(schema, dict | bool):
+            self.report.wrong_type("is", schema, "a JSON Schema", f"{place}/is", self.step)
+            schema = True
+        return When(value, copied(schema)) if "value" in when else None
+
+    def on_error(self) -> OnError:
+        on_error = self.item.get("on_error", "fail")
+        if on_error in ("fail", "continue"):
+            return "continue" if on_error == "continue" else "fail"
+        said = f"'on_error' is {_said(on_error)}, not 'fail' or 'continue'."
+        self._error("field-type", said, "on_error")
+        return "fail"
+
+    def pages(self) -> Pages | None:
+        pages = self.item.get("pages")
+        if pages == "all":
+            return "all"
+        if "pages" in self.item:
+            self._error("field-type", f"'pages' is {_said(pages)}, not 'all'.", "pages")
+        return None
+
+    def timeout(self) -> float | None:
+        seconds = self.item.get("timeout_s")
+        if isinstance(seconds, bool) or not isinstance(seconds, int | float):
+            if "timeout_s" in self.item:
+                self._wrong("timeout_s", "a number of seconds")
+            return None
+        if 0 < seconds <= LONGEST_TIMEOUT_S:  # NaN is outside too
+            return float(seconds)
+        said = f"'timeout_s' is {_said(seconds)}; it must be above 0 and at most"
+        self._error("field-type", f"{said} {LONGEST_TIMEOUT_S}.", "timeout_s")
+        return None
+
+    def whole_number(self, name: str, least: int, most: int | None, default: int) -> int:
+        value = self.item.get(name)
+        if type(value) is not int:
+            if name in self.item:
+                self._wrong(name, "a whole number")
+        elif value < least or (most is not None and value > most):
+            upper = "" if most is None else f" and at most {most}"
+            said = f"{name!r} is {_said(value)}; it must be at least {least}{upper}."
+            self._error("field-type", said, name)
+        else:
+            return value
+        return default
+
+    def thought(self) -> str | None:
+        thought = self.item.get("thought")
+        if isinstance(thought, str):
+            return thought
+        if "thought" in self.item:
+            self._wrong("thought", "text")
+        return None
+
+    def _wrong(self, name: str, wanted: str) -> None:
+        place = f"{self.pointer}/{name}"
+        self.report.wrong_type(name, self.item[name], wanted, place, self.step)
+
+    def _error(self, code: str, message: str, inside: str) -> None:
+        self.report.error(code, message, f"{self.pointer}/{inside}", self.step)
+
+
+def _said(value: Json) -> str:
+    match value:
+        case str():
+            return shown(value)
+        case int() if abs(value) > 10**18:  # Python refuses to print the longest ones
+            return "a huge number"
+        case None | bool() | int() | float():
+            return json.dumps(value)
+        case _:
+            return json_type(value)
+
+
+def dump(plan: Plan) -> dict[str, Json]:
+    """Return the canonical form of `plan`: only what is not default, in a fixed order.
+
+    The result shares nothing with the plan and may be changed.
+    """
+    document: dict[str, Json] = {"toolplan": VERSION, "steps": [_dump_step(s) for s in plan.steps]}
+    if plan.output is not None:
+        document["output"] = dump_value(plan.output)
+    if plan.metadata:
+        document["metadata"] = copied(dict(plan.metadata))
+    return document
+
+
+def _dump_step(step: Step) -> Json:
+    item: dict[str, Json] = {"id": step.id, "tool": step.tool}
+    for name, default in _DEFAULTS.items():
+        value = getattr(step, name)
+        if value != default and value != []:  # `after` may be given as a list
+            item[name] = _WRITERS[name](value) if name in _WRITERS else value
+    return item
+
+
+def _plain_number(number: float) -> int | float:
+    return int(number) if math.isfinite(number) and number == int(number) else number
+
+
+_DEFAULTS: Final = {name: getattr(Step("", ""), name) for name in STEP_FIELDS[2:]}
+_WRITERS: Final[Mapping[str, Callable[[Any], Json]]] = {
+    "args": lambda args: {name: dump_value(value) for name, value in args.items()},
+    "after": list,
+    "for_each": dump_value,
+    "when": lambda when: {"value": dump_value(when.value), "is": copied(when.schema)},
+    "timeout_s": _plain_number,
+}
+"""Fields of a step whose JSON is not their value."""

@@ -1,0 +1,331 @@
+"""What a policy says of the outputs of known tools, and what is wrong with that."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from typing import Final
+
+from msgspec import Struct
+
+from toolplan import schema as schemas
+from toolplan.plan.diagnostics import did_you_mean, near
+from toolplan.plan.path import EVERY, Json, Path, PathSyntaxError, Segment, parse_path, print_path
+from toolplan.policy.labels import Label, Need, Source, Trust
+from toolplan.policy.policy import Keys, Policy
+from toolplan.schema import Absent
+from toolplan.schema.tool import EGRESS, StatedLabel, Tool
+
+OWN_SOURCES: Final = frozenset({"python", "builtin"})
+"""Where tools come from that may vouch for their own outputs: from the program of the user."""
+
+_MOST_DEPTH: Final = 8
+_TRUSTS: Final = {
+    "trusted": Trust.TRUSTED, "listed": Trust.LISTED, "untrusted": Trust.UNTRUSTED,
+}  # fmt: skip
+_NEEDS: Final = {
+    "said": Need(Trust.SAID), "trusted": Need(), "listed": Need(Trust.LISTED), "any": Need(None),
+}  # fmt: skip
+
+
+class Fault(Struct, frozen=True):
+    """Something that is wrong with a policy: the code of the rule, a sentence, its place, help."""
+
+    code: str
+    message: str
+    keys: Keys
+    help: str | None = None
+
+
+class Outputs:
+    """What is said of the output of one tool: the trust of paths, and which paths are secret."""
+
+    def __init__(
+        self, trusts: tuple[tuple[Path, Trust], ...] = (), secrets: tuple[Path, ...] = ()
+    ) -> None:
+        self.trusts = trusts
+        self.secrets = secrets
+        self._found: dict[Path, tuple[Trust, bool]] = {}
+
+    def label(self, step: str, tool: str, path: Path) -> Label:
+        """Return the label of the part of the output at `path`."""
+        found = self._found.get(path)
+        if found is None:
+            found = self._found[path] = self._look_up(path)
+        trust, is_secret = found
+        source = (Source(step, tool, path),)
+        return Label(trust, source, source if is_secret else ())
+
+    def _look_up(self, path: Path) -> tuple[Trust, bool]:
+        """Return how far the part at `path` is to be trusted, and whether it is secret."""
+        depth, trust = -1, Trust.UNTRUSTED
+        of_parts = Trust.SAID
+        for place, given in self.trusts:
+            if not _covers(place, path):
+                # a part of it may be worth less
+                of_parts = min(of_parts, given) if _meets(place, path) else of_parts
+            elif len(place) > depth:  # what is said of the smaller part holds
+                depth, trust = len(place), given
+            elif len(place) == depth:  # `a[0].b` and `a[*].b`
+                trust = min(trust, given)
+        trust = min(trust, of_parts)
+        return trust, any(_meets(place, path) for place in self.secrets)
+
+
+_NOTHING: Final = Outputs()
+
+
+class Vouched:
+    """A policy for known tools."""
+
+    def __init__(self, policy: Policy, tools: Mapping[str, Tool]) -> None:
+        self.policy = policy
+        self._tools = tools
+        self._own: dict[str, Outputs] = {}
+        self._needs: dict[str, Mapping[str, Need] | None] = {}
+
+    def outputs(self, tool: str) -> Outputs:
+        """Return the labels of a tool's outputs: the policy's, else the tool's own."""
+        if tool not in self._own:
+            own, stated = _own_outputs(self._tools.get(tool)), self._read[0].get(tool)
+            # a policy says what is trusted instead of the tool, and what is secret besides it
+            found = stated and Outputs(stated.trusts, (*stated.secrets, *own.secrets))
+            self._own[tool] = found or own
+        return self._own[tool]
+
+    def objection(self, tool: str, stated: StatedLabel) -> str | None:
+        """Return why a result cannot be used with the label that its tool states; None if it can.
+
+        It cannot where the policy says more: what was allowed because of that would be wrong.
+        """
+        said = self.outputs(tool)
+        if stated.is_untrusted and any(trust > Trust.UNTRUSTED for _, trust in said.trusts):
+            return (
+                f"The tool {tool!r} states that its result is untrusted, and the policy trusts it:"
+                " leave the tool out of [trusted] and [listed]."
+            )
+        says_secrets = self.policy.egress or self.policy.secret
+        if stated.is_secret and says_secrets and () not in said.secrets:
+            return (
+                f"The tool {tool!r} states that its result is secret, and the policy does not say"
+                " so: name the tool in [secret]."
+            )
+        return None
+
+    def needs(self, tool: Tool) -> Mapping[str, Need] | None:
+        """Return what the arguments of a tool need, by name; None where the tool is no sink.
+
+        An argument that is not named needs to be trusted.
+        """
+        name, known = tool.name, self._needs
+        if name not in known:
+            stated, own = self.policy.sinks.get(name), _own_needs(tool)
+            is_sink = stated is not None or own or tool.has_effects or self._is_open(tool)
+            known[name] = {**own, **(stated or {})} if is_sink else None
+        return known[name]
+
+    def is_sink(self, tool: Tool) -> bool:
+        """Return whether something that flows into the tool is looked at."""
+        return (
+            self.needs(tool) is not None or tool.name in self.policy.decide or self.is_egress(tool)
+        )
+
+    def is_egress(self, tool: Tool) -> bool:
+        """Return whether somebody outside can read the calls of a tool."""
+        return (
+            tool.name in self.policy.egress
+            or tool.annotations.get(EGRESS) is True
+            or _is_open_world(tool)
+            # whoever runs it reads what it is sent: only the user's policy says that it may
+            or (tool.remote and tool.name not in self.policy.closed)
+        )
+
+    @property
+    def leaks(self) -> tuple[str, ...]:
+        """The tools by which a secret could leave."""
+        return tuple(name for name, tool in self._tools.items() if self.is_egress(tool))
+
+    @property
+    def abilities(self) -> Mapping[str, tuple[str, ...]]:
+        """What the tools can do together, with the tools that can: a stranger's text may use it.
+
+        Who writes into what tools read is not known: all that no policy trusts counts.
+        """
+        tools = [tool for tool in self._tools.values() if tool.compute_flow is None]
+        trusted = {name for name, said in self._read[0].items() if said.trusts}
+        reads = [tool for tool in tools if not tool.has_effects]
+        strangers = [t for t in reads if t.name not in trusted and (t.remote or _is_open_world(t))]
+        found = {
+            "reads private data": [tool for tool in reads if not _is_open_world(tool)],
+            "reads strangers' text": strangers,
+            "can send": [tool for tool in tools if tool.has_effects or self.is_egress(tool)],
+        }
+        return {what: tuple(tool.name for tool in able) for what, able in found.items()}
+
+    def _is_open(self, tool: Tool) -> bool:
+        # without rules, arguments of tools that only read stay as free as they always were
+        return _is_open_world(tool) and self.policy.has_flows
+
+    @property
+    def faults(self) -> tuple[Fault, ...]:
+        """What is wrong with the policy: names of tools, outputs and arguments that are not."""
+        return (*self._read[1], *self._sink_faults())
+
+    @cached_property
+    def _read(self) -> tuple[Mapping[str, Outputs], tuple[Fault, ...]]:
+        """Return what the policy says of the outputs of each tool that it names, and the faults."""
+        faults: list[Fault] = []
+        trusts: dict[str, dict[Path, Trust]] = {}
+        secrets: dict[str, list[Path]] = {}
+        for name, trust in (("trusted", Trust.TRUSTED), ("listed", Trust.LISTED), ("secret", None)):
+            patterns: tuple[str, ...] = getattr(self.policy, name)
+            for position, pattern in enumerate(patterns):
+                place = (name, "outputs", position)
+                read = self._pattern(pattern, place)
+                if isinstance(read, Fault):
+                    faults.append(read)
+                    continue
+                tool, path = read
+                if trust is None:
+                    secrets.setdefault(tool, []).append(path)
+                    continue
+                if self._tools[tool].compute_flow is not None:
+                    message = f"The output of {tool!r} is trusted as far as its arguments are."
+                    faults.append(Fault("policy-output", message, place, "Take it out."))
+                if trusts.setdefault(tool, {}).setdefault(path, trust) is not trust:
+                    message = f"{pattern!r} is in [trusted] and in [listed]."
+                    faults.append(Fault("policy-output", message, place))
+        outputs = {
+            tool: Outputs(tuple(trusts.get(tool, {}).items()), tuple(secrets.get(tool, ())))
+            for tool in {*trusts, *secrets}
+        }
+        return outputs, tuple(faults)
+
+    def _pattern(self, pattern: str, keys: Keys) -> tuple[str, Path] | Fault:
+        """Return the tool and the path of `pattern`; a tool's name may have dots itself."""
+        ends = [*(at for at, char in enumerate(pattern) if char in ".["), len(pattern)]
+        tool = next((pattern[:end] for end in reversed(ends) if pattern[:end] in self._tools), None)
+        if tool is None:
+            # a name ends at the first bracket, or where no longer name is known
+            name = pattern.partition("[")[0]
+            meant = near(name, self._tools) or near(name.partition(".")[0], self._tools)
+            return _no_tool(name, keys, did_you_mean(meant))
+        try:
+            path = parse_path(pattern[len(tool) :])
+        except PathSyntaxError as error:
+            return Fault("policy-output", f"{pattern!r} cannot be read: {error}.", keys)
+        schema = self._tools[tool].output
+        found = None if schema is None else schemas.at(schema, path)
+        if isinstance(found, Absent):
+            return Fault(
+                "policy-output",
+                f"The tool {tool!r} has no output {print_path(path)!r}.",
+                keys,
+                _hint(self._tools[tool], path),
+            )
+        return tool, path
+
+    def _sink_faults(self) -> Iterator[Fault]:
+        policy = self.policy
+        named: list[tuple[str, Keys]] = [
+            *((tool, ("sinks", tool)) for tool in policy.sinks),
+            *((tool, ("decide", tool)) for tool in policy.decide),
+            *((tool, ("egress", "tools", at)) for at, tool in enumerate(policy.egress)),
+            *((tool, ("closed", "tools", at)) for at, tool in enumerate(policy.closed)),
+        ]
+        if policy.has_flows:
+            named += ((tool, ("allow", at)) for at, tool in enumerate(policy.allow or ()))
+        for tool, keys in named:
+            if tool not in self._tools:
+                yield _no_tool(tool, keys, did_you_mean(near(tool, self._tools)))
+        for tool, needs in policy.sinks.items():
+            known = self._tools.get(tool)
+            if known is None or known.unusable is not None:
+                continue
+            for name in needs:
+                if isinstance(schemas.at(known.input, (name,)), Absent):
+                    yield Fault(
+                        "policy-argument",
+                        f"The tool {tool!r} has no argument {name!r}.",
+                        ("sinks", tool, name),
+                        did_you_mean(near(name, known.signature.inputs)),
+                    )
+
+
+def _no_tool(name: str, keys: Keys, hint: str | None) -> Fault:
+    return Fault("policy-tool", f"There is no tool {name!r}.", keys, hint)
+
+
+def _hint(tool: Tool, path: Path) -> str | None:
+    for length, segment in enumerate(path):
+        schema = None if tool.output is None else schemas.at(tool.output, path[:length])
+        node = schema.node if isinstance(schema, schemas.Schema) else None
+        properties = node.get("properties", {}) if isinstance(node, dict) else None
+        if isinstance(segment, str) and isinstance(properties, dict) and segment not in properties:
+            return did_you_mean(near(segment, list(properties)))
+    return None
+
+
+def _covers(pattern: Path, path: Path) -> bool:
+    """Return whether all that `path` may select is below `pattern`."""
+    if len(pattern) > len(path):
+        return False
+    for one, other in zip(pattern, path, strict=False):
+        if one != other and not (one is EVERY and isinstance(other, int)):
+            return False
+    return True
+
+
+def _meets(pattern: Path, path: Path) -> bool:
+    """Return whether one of the two may select something below the other."""
+    return all(map(_may_be_same, pattern, path))
+
+
+def _may_be_same(one: Segment, other: Segment) -> bool:
+    if one == other:
+        return True
+    if one is EVERY or other is EVERY:
+        return not isinstance(one, str) and not isinstance(other, str)
+    return False
+
+
+# What tools of the user's own program say of themselves, in `x-` keywords of their schemas
+
+
+def _own_outputs(tool: Tool | None) -> Outputs:
+    if tool is None or not _is_own(tool):
+        return _NOTHING
+    words = [(path, str(node.get("x-trust"))) for path, node in _nodes(tool.raw_output, (), 0)]
+    trusts = tuple((path, _TRUSTS[word]) for path, word in words if word in _TRUSTS)
+    return Outputs(trusts, tuple(path for path, word in words if word == "secret"))
+
+
+def _is_own(tool: Tool) -> bool:
+    """Return whether a tool is of the user's program; a server may be called `python`, too."""
+    return tool.source in OWN_SOURCES and not tool.remote
+
+
+def _nodes(node: Json, path: Path, depth: int) -> Iterator[tuple[Path, dict[str, Json]]]:
+    if not isinstance(node, dict) or depth > _MOST_DEPTH:
+        return
+    yield path, node
+    properties = node.get("properties")
+    for name, inner in properties.items() if isinstance(properties, dict) else ():
+        yield from _nodes(inner, (*path, name), depth + 1)
+    yield from _nodes(node.get("items"), (*path, EVERY), depth + 1)
+
+
+def _own_needs(tool: Tool) -> dict[str, Need]:
+    """Return the needs that a tool states itself; only a tool of the user's own may lower them."""
+    return {
+        name: _NEEDS[word]
+        for name, word in tool.stated_needs.items()
+        if isinstance(word, str)
+        and word in _NEEDS
+        and (word in ("said", "trusted") or _is_own(tool))
+    }
+
+
+def _is_open_world(tool: Tool) -> bool:
+    hints = tool.annotations
+    return hints.get("openWorldHint") is True or hints.get("open_world_hint") is True

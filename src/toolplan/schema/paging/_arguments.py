@@ -1,0 +1,409 @@
+"""Which arguments of a tool ask for a page of its list, recognised by names, types, neighbours."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from toolplan.plan.path import Json, Path
+from toolplan.schema.paging import _names as names
+from toolplan.schema.paging._facts import Facts, facts_of
+from toolplan.schema.paging._names import folded
+from toolplan.schema.paging._schemas import Field, at, resolved, schema_fields, types_of, whole
+
+_NUMBERS: Final = ("integer", "number")
+_TEXT: Final = frozenset(("string",))
+_ROLES: Final = frozenset(("limit", "page", "offset", "cursor"))
+
+_DATE: Final = re.compile(
+    r"\b(dates?|datetime|times?|timestamp|iso[ -]?8601|rfc[ -]?3339|yyyy|epoch|unix|days?|hours?)\b"
+    r"|\d{4}-\d\d"
+)
+_OF_PAGES: Final = re.compile(
+    r"\b(cursors?|pag(e|es|ing|ination|inate|inated)|next (set|batch)"
+    r"|previous (response|call|reply)|last (object|item|row|id|record)|continu\w+|opaque)\b"
+)
+_OF_ROWS: Final = re.compile(
+    r"\b(returns?|returned|results?|per page|page size|pages?|fetch(ed)?|retrieve[d]?|hits?"
+    r"|records|rows|entries|matches|to list|to show|at a time|response)\b"
+)
+_OF_SOMETHING_ELSE: Final = re.compile(
+    r"\b(order(ed)?|buy|purchas\w+|charg\w+|generat\w+|creat\w+|cop(y|ies)|guests?|people|persons?"
+    r"|seats?|nights?|dice|threshold|credit|budgets?|prices?|spend\w*|speed|temperature|money|amount"
+    r"|weight|quantity|stock|units|adults?|tickets? to|rate|chapter|book|pdf|wiki|title)\b"
+)
+_GIVES_ALL: Final = re.compile(
+    r"\b(all|every|everything|no limit|unlimited)\b[^.;]*\b(left out|omitted|by default|if not|"
+    r"when not|unless|without)\b|\b(left out|omitted|default(s? to)?|without it|if not|when not)\b"
+    r"[^.;]*\b(all|everything|no limit|unlimited)\b"
+)
+_OF_A_CURSOR: Final = re.compile(r"\b(cursor|pagination|next page)\b")
+_OF_A_BOOK: Final = re.compile(r"\b(book|pdf|wiki|title|chapter|document|manual|scan)\b")
+_OF_SEATS: Final = re.compile(r"\b(seats?|chairs?|tables?|plants?|garden|knit\w*)\b")
+_DEFAULT: Final = re.compile(r"\bdefaults?(?: value)?(?: is| to|:|=)? ?`?(\d{1,6})\b")
+_FROM_ZERO: Final = re.compile(r"\b(zero|0)[- ](based|indexed)|start(s|ing)? (at|from|with) 0\b")
+_MAXIMUM: Final = re.compile(
+    r"\b(?:max(?:imum)?(?: value)?(?: is| of|:|=)?|up to|at most|no more than|cannot exceed)"
+    r" ?`?(\d{1,6})\b"
+)
+
+
+class Argument(Struct, frozen=True):
+    """A page argument, at `path` among the arguments.
+
+    `default` is what the tool takes without it; `most` the largest value that is accepted. Each is
+    None where the schema and its description do not say. `is_text`: numbers are sent as text.
+    `gives_all`: without a limit the tool gives all rows, as its description says; `is_nullable`:
+    its default is null, which may mean the same.
+    """
+
+    path: tuple[str, ...]
+    default: int | None = None
+    most: int | None = None
+    is_text: bool = False
+    gives_all: bool = False
+    is_nullable: bool = False
+
+    @property
+    def name(self) -> str:
+        """The argument as people write it."""
+        return ".".join(self.path)
+
+    def of(self, args: Mapping[str, Json]) -> Json:
+        """Return its value in `args`, None where it has none."""
+        return at(dict(args), self.path)
+
+    def number(self, args: Mapping[str, Json]) -> int | None:
+        """Return its number in `args`, else the default."""
+        given = whole(self.of(args))
+        return self.default if given is None else given
+
+    def put(self, args: Mapping[str, Json], value: Json) -> dict[str, Json]:
+        """Return `args` with `value` in its place, as a number or as text, as the schema asks."""
+        if self.is_text and type(value) is int:
+            value = str(value)
+        elif not self.is_text and isinstance(value, str) and value.isdigit() and len(value) < 16:
+            value = int(value) if self.default is not None or self.most is not None else value
+        key, *rest = self.path
+        if not rest:
+            return {**args, key: value}
+        inner = args.get(key)
+        nested = Argument(tuple(rest)).put(inner if isinstance(inner, dict) else {}, value)
+        return {**args, key: nested}
+
+
+class Paging(Struct, frozen=True):
+    """How a tool gives its list in pages.
+
+    `page`, `offset` and `cursor` are arguments that ask for a further page; `facts` say where the
+    result speaks of its rows and of further pages. `is_declared`: the tool says so (`x-pages`).
+    """
+
+    limit: Argument | None = None
+    page: Argument | None = None
+    offset: Argument | None = None
+    cursor: Argument | None = None
+    facts: Facts = Facts()
+    knows_result: bool = False
+    is_declared: bool = False
+    gives_headers: bool = False
+
+    @property
+    def first_page(self) -> int:
+        """The number of the first page."""
+        return 1 if self.page is None or self.page.default is None else self.page.default
+
+    @property
+    def can_page(self) -> bool:
+        """Whether further pages can be asked for."""
+        if self.page is not None or self.offset is not None:
+            return True
+        continues = not self.knows_result or self.gives_headers or self.facts.can_continue
+        return self.cursor is not None and continues
+
+    @property
+    def arguments(self) -> tuple[Argument, ...]:
+        """The page arguments."""
+        found = (self.limit, self.page, self.offset, self.cursor)
+        return tuple(each for each in found if each is not None)
+
+    @property
+    def shows_end(self) -> bool:
+        """Whether a result can show that no row follows."""
+        return self.facts.shows_end or (self.limit is not None and self.limit.default is not None)
+
+
+def paging_of(raw_input: Json, raw_output: Json = None, *, headers: bool = False) -> Paging | None:
+    """Return how a tool with these schemas gives its list in pages, or None where nothing says so.
+
+    `headers`: its results come with headers, which may link to the next page. `x-pages` at the root
+    of the input schema goes before all names: `false` says that the tool gives whole lists, an
+    object names arguments and paths (`{"page": "p", "rows": "data.items", "total": "meta.total"}`).
+    """
+    root: dict[str, Json] = raw_input if isinstance(raw_input, dict) else {}
+    stated = root.get("x-pages")
+    if stated is False:
+        return None
+    # results of no schema, or of one that says nothing, may hold anything
+    output = raw_output if isinstance(raw_output, dict) and _says_something(raw_output) else None
+    arguments = list(_arguments(root))
+    declared = stated if isinstance(stated, dict) else {}
+    is_list = output is not None and "array" in types_of(resolved(output, output))
+    fields = schema_fields(output)
+    has_list = output is None or is_list or any("array" in each.types for each in fields)
+    search = _Search(arguments, fields, has_list=has_list, knows_result=output is not None)
+    kinds = {**search.run(), **_declared_arguments(declared, arguments)}
+    cursors = frozenset(each.name for kind, each in kinds.items() if kind != "limit")
+    facts = facts_of(fields, is_paged=bool(kinds), declared=declared, names=cursors)
+    if is_list:
+        facts = Facts(rows=())
+    if not kinds and not facts.shows_end:
+        return None
+    made = {kind: _argument(field, kind) for kind, field in kinds.items()}
+    first = declared.get("first_page")
+    if "page" in made and type(first) is int:
+        made["page"] = replace(made["page"], default=first)
+    return Paging(
+        **made,
+        facts=facts,
+        knows_result=output is not None,
+        is_declared=bool(declared),
+        gives_headers=headers,
+    )
+
+
+_SILENT: Final = frozenset(("title", "description", "$schema", "$id"))
+
+
+def _says_something(schema: dict[str, Json]) -> bool:
+    """Return whether `schema` says which fields or elements a value has, or that it has none."""
+    whole = resolved(schema, schema)
+    types = types_of(whole)
+    is_open = whole.get("additionalProperties") not in (False,) and "properties" not in whole
+    return bool(whole.keys() - _SILENT) and not (types <= {"object", "null"} and is_open)
+
+
+def may_give_pages(raw_input: Json, raw_output: Json) -> bool:
+    """Return whether a result may be a page, of a tool that has no page arguments.
+
+    It may not where it holds no list, or where the tool says that its lists are whole.
+    """
+    if isinstance(raw_input, dict) and raw_input.get("x-pages") is False:
+        return False
+    if not isinstance(raw_output, dict) or not raw_output.keys() - _SILENT:
+        return raw_output is not False
+    whole = resolved(raw_output, raw_output)
+    if not types_of(whole) or "array" in types_of(whole):
+        return True
+    if "object" not in types_of(whole):
+        return False
+    is_open = "properties" not in whole or whole.get("additionalProperties") not in (None, False)
+    return is_open or any(each.may_be("array") for each in schema_fields(raw_output))
+
+
+class _Arg(Field, frozen=True):
+    """An argument; `needed` where it is required, `text` is its description in lower case."""
+
+    needed: bool = False
+    text: str = ""
+
+    @property
+    def is_date(self) -> bool:
+        about = " ".join(str(self.node.get(key, "")) for key in ("format", "pattern", "examples"))
+        return bool(_DATE.search(self.text) or _DATE.search(about)) and not _OF_PAGES.search(
+            self.text
+        )
+
+
+def _arguments(root: Mapping[str, Json]) -> Iterator[_Arg]:
+    fields = schema_fields(dict(root))
+    short = _without_prefixes(fields)
+    for each in fields:
+        if len(each.path) > 2 or (len(each.path) == 2 and each.container not in names.GROUPS):
+            continue
+        keys = list(each.path)
+        holder = root
+        if len(keys) == 2:
+            holder = resolved(at(dict(root), ("properties", keys[0])), dict(root))
+        needed = holder.get("required")
+        name = folded("".join(map(str, each.path))) if each.container == "page" else each.name
+        yield _Arg(
+            each.path,
+            short.get(each.path, name),
+            each.container,
+            each.types - {"null"},
+            each.node,
+            isinstance(needed, list) and keys[-1] in needed,
+            str(each.node.get("description") or "").lower(),
+        )
+
+
+_SPLIT: Final = re.compile(r"[_\-. ]")
+
+
+def _without_prefixes(fields: list[Field]) -> dict[Path, str]:
+    """Return the names of page arguments without the prefix that two of them share.
+
+    `sysparm_limit` beside `sysparm_offset` is `limit`; `credit_limit` is what it is.
+    """
+    groups: dict[str, dict[Path, str]] = {}
+    for each in fields:
+        prefix, *rest = _SPLIT.split(str(list(each.path)[-1]))
+        name = folded("".join(rest))
+        if name in _PAGE_NAMES:
+            groups.setdefault(prefix, {})[each.path] = name
+    return {
+        path: name
+        for group in groups.values()
+        if len(set(group.values())) > 1
+        for path, name in group.items()
+    }
+
+
+_PAGE_NAMES: Final = frozenset(("limit", "offset", "page", "cursor", "pagesize", "perpage"))
+
+
+class _Search:
+    """The search for the page arguments of one tool."""
+
+    def __init__(
+        self, args: list[_Arg], fields: list[Field], *, has_list: bool, knows_result: bool
+    ) -> None:
+        self.args = args
+        self.knows_result = knows_result
+        self.has_list = has_list
+        self.names = {each.name for each in args}
+        self.facts = facts_of(fields, is_paged=True, names=frozenset(self.names))
+        self.found: dict[str, Field] = {}
+
+    def run(self) -> dict[str, Field]:
+        """Return the argument of each kind; a kind that no argument has is missing."""
+        for arg in self.args:
+            role = arg.node.get("x-role")
+            if isinstance(role, str) and role in _ROLES:
+                self.found.setdefault(role, arg)
+        if not self.has_list and not self.found:
+            return {}
+        for arg in self.args:
+            self._take(self._sure(arg), arg)
+        for _ in range(2):  # neighbours are known now, and then those of neighbours
+            for arg in self.args:
+                self._take(self._likely(arg), arg)
+        return self.found
+
+    def _take(self, kind: str | None, arg: _Arg) -> None:
+        if kind is not None and arg not in self.found.values() and "x-role" not in arg.node:
+            self.found.setdefault(kind, arg)
+
+    def _sure(self, arg: _Arg) -> str | None:
+        number, text = arg.may_be(*_NUMBERS), arg.may_be("string")
+        if arg.name in names.LIMITS and (number or _is_number_as_text(arg)):
+            other = _OF_SOMETHING_ELSE.search(arg.text) and not _OF_ROWS.search(arg.text)
+            return None if other else "limit"
+        if arg.name in names.OFFSETS and number and arg.types - {"string"}:
+            return None if _is_something_else(arg) else "offset"
+        if arg.name in names.CURSORS and (text or "object" in arg.types):
+            return None if arg.is_date else "cursor"
+        return None
+
+    def _likely(self, arg: _Arg) -> str | None:
+        number = arg.may_be(*_NUMBERS) and arg.types != _TEXT
+        other = _is_something_else(arg)
+        if arg.name in names.PAGES and (number or _is_number_as_text(arg)):
+            alone = not self.found and not self.facts.shows_end and not self._has_pager_name
+            said = bool(_OF_PAGES.search(arg.text)) or arg.node.get("default") in (0, 1)
+            other = other or bool(_OF_A_BOOK.search(arg.text))
+            return None if other or (alone and (arg.needed or not said)) else "page"
+        if arg.name in names.WEAK_LIMITS and number:
+            said = bool(_OF_ROWS.search(arg.text)) and not _OF_SEATS.search(arg.text)
+            return "limit" if said or (self._has_pager_name and not other) else None
+        beside = "limit" in self.found or self._has_pager or self.facts.can_continue
+        beside = beside or bool(_OF_A_CURSOR.search(arg.text))
+        if arg.name in names.WEAK_PAGES and number and arg.types:
+            return "page" if "limit" in self.found and _OF_PAGES.search(arg.text) else None
+        if arg.name in names.WEAK_OFFSETS and number and arg.types and "limit" in self.found:
+            ranged = not self.names.isdisjoint(names.ENDS) or arg.is_date or arg.needed
+            return None if ranged or other else "offset"
+        if arg.name in names.WEAK_CURSORS and arg.may_be("string") and arg.types and beside:
+            return "cursor" if self._is_cursor(arg) else None
+        return None
+
+    @property
+    def _has_pager(self) -> bool:
+        return not self.found.keys().isdisjoint(("page", "offset", "cursor"))
+
+    @property
+    def _has_pager_name(self) -> bool:
+        """Whether a neighbour asks for a page, or would beside a limit."""
+        if self._has_pager or ("first" in self.names and "after" in self.names):
+            return True
+        numbered = names.PAGES | {"start", "from"}
+        return self.names.isdisjoint(names.ENDS) and any(
+            each.name in numbered and each.types & frozenset(_NUMBERS) and not each.needed
+            for each in self.args
+        )
+
+    def _is_cursor(self, arg: _Arg) -> bool:
+        if arg.is_date or arg.needed or arg.node.get("format") in ("date", "date-time", "email"):
+            return False
+        if _OF_PAGES.search(arg.text):
+            return True
+        # where its description does not say, the result must give what it takes
+        if arg.name in ("after", "next", "offset"):
+            return self.facts.can_continue or not self.knows_result
+        return any(folded(str(path[-1])).endswith(arg.name) for path in self.facts.nexts)
+
+
+def _is_something_else(arg: _Arg) -> bool:
+    if arg.is_date:
+        return True
+    return bool(_OF_SOMETHING_ELSE.search(arg.text)) and not _OF_ROWS.search(arg.text)
+
+
+def _is_number_as_text(arg: _Arg) -> bool:
+    examples = arg.node.get("examples")
+    given = (arg.node.get("default"), *(examples if isinstance(examples, list) else ()))
+    return "string" in arg.types and any(isinstance(v, str) and v.isdigit() for v in given)
+
+
+def _declared_arguments(declared: Mapping[str, Json], args: list[_Arg]) -> dict[str, Field]:
+    found: dict[str, Field] = {}
+    for kind in _ROLES & declared.keys():
+        path = tuple(str(declared[kind]).split("."))
+        types = frozenset(("string",) if kind == "cursor" else ("integer",))
+        made = _Arg(path, folded(path[-1]), "", types, {})
+        found[kind] = next((a for a in args if a.path in (path, (declared[kind],))), made)
+    return found
+
+
+def _argument(field: Field, kind: str) -> Argument:
+    node = field.node
+    path = tuple(str(each) for each in field.path)
+    is_text = bool(field.types) and field.types.isdisjoint(_NUMBERS)
+    if kind == "cursor":
+        return Argument(path, is_text=is_text)
+    text = str(node.get("description") or "").lower()
+    default = whole(node.get("default"))
+    if default is None:
+        default = _stated(_DEFAULT, text)
+    if kind == "offset":
+        return Argument(path, 0 if default is None else default, None, is_text)
+    if kind == "page":
+        start = default if default in (0, 1) else whole(node.get("minimum"))
+        is_zero = start == 0 or _FROM_ZERO.search(text)
+        return Argument(path, 0 if is_zero else 1, None, is_text)
+    most = whole(node.get("maximum"))
+    above = whole(node.get("exclusiveMaximum"))
+    if most is None:
+        most = _stated(_MAXIMUM, text) if above is None else above - 1
+    nullable = "default" in node and node["default"] is None
+    return Argument(path, default, most, is_text, bool(_GIVES_ALL.search(text)), nullable)
+
+
+def _stated(number: re.Pattern[str], text: str) -> int | None:
+    found = number.search(text)
+    return None if found is None else int(found[1])

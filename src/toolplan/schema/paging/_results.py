@@ -1,0 +1,339 @@
+"""What a result says about its rows and about further pages, and what its number of rows shows."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Final
+from urllib.parse import parse_qsl, urlsplit
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from toolplan.plan.path import Json, Path
+from toolplan.schema.paging import _names as names
+from toolplan.schema.paging._facts import Facts, facts_of
+from toolplan.schema.paging._names import folded
+from toolplan.schema.paging._schemas import at, value_fields, whole
+
+if TYPE_CHECKING:
+    from toolplan.schema.paging._arguments import Paging
+
+_STEP: Final = 10
+_STATED_STEP: Final = 50
+"""The largest page of a tool is a multiple of this; the second where the schema states a limit."""
+
+
+class Page(Struct, frozen=True):
+    """What one result says: its rows, and about others.
+
+    None: it does not say. `next` is the cursor of the next page or a link to it; `has_next` says
+    whether there is one. `is_total_sure`: as many rows are all of them, and what is
+    at `total_path` counts them. `is_at_least`: there may be more rows than `total`.
+    """
+
+    rows: int | None = None
+    path: Path | None = None
+    total: int | None = None
+    is_total_sure: bool = False
+    is_at_least: bool = False
+    total_path: tuple[str, ...] = ()
+    pages: int | None = None
+    more: bool | None = None
+    has_next: bool | None = None
+    next: Json = None
+
+    @property
+    def shows_end(self) -> bool:
+        """Whether the result says itself that no row follows."""
+        return self.is_total_sure or self.more is False or self.has_next is False
+
+
+class Verdict(Struct, frozen=True):
+    """Whether rows follow: `more` None means that they may. `reason` is why, a kebab-case name."""
+
+    more: bool | None
+    reason: str = ""
+
+
+def page_of(output: Json, paging: Paging | None = None, stated: Mapping[str, Json] = {}) -> Page:
+    """Return what `output`, a result of a tool, says about pages.
+
+    `stated` is what came beside it: `total`, `pages` and `next`, as headers of a response say them.
+    """
+    if isinstance(output, list):
+        page = Page(len(output), ())
+    elif isinstance(output, dict):
+        page = _of_object(output, paging)
+    else:
+        page = Page()
+    if type(total := stated.get("total")) is int:
+        page = replace(page, total=total, is_total_sure=True)
+    if type(pages := stated.get("pages")) is int:
+        page = replace(page, pages=pages)
+    if "next" in stated:
+        page = replace(page, next=stated["next"], has_next=bool(stated["next"]))
+    return page
+
+
+def _of_object(output: dict[str, Json], paging: Paging | None) -> Page:
+    args = () if paging is None else (paging.cursor, paging.page, paging.offset)
+    known = frozenset(folded(each.path[-1]) for each in args if each is not None)
+    is_paged = paging is not None and bool(paging.arguments)
+    facts = facts_of(value_fields(output), is_paged=is_paged, names=known)
+    declared = Facts() if paging is None else paging.facts
+    path = facts.rows
+    if declared.rows is not None and isinstance(at(output, declared.rows), list):
+        path = declared.rows
+    rows = None if path is None else at(output, path)
+    count = len(rows) if isinstance(rows, list) else None
+    if count is None and not is_paged:
+        return Page()
+    if declared.shows_end:
+        facts = declared.merged(facts)
+    total, is_sure, is_at_least, total_path = _total(output, facts, count)
+    cursor = _cursor(output, facts.nexts, known)
+    return Page(
+        rows=count,
+        path=path,
+        total=total,
+        is_total_sure=is_sure,
+        is_at_least=is_at_least,
+        total_path=total_path,
+        pages=_first_integer(output, facts.page_counts),
+        more=_more(output, facts),
+        has_next=True if cursor is not None else (False if facts.nexts else None),
+        next=cursor,
+    )
+
+
+def _total(
+    output: dict[str, Json], facts: Facts, rows: int | None
+) -> tuple[int | None, bool, bool, tuple[str, ...]]:
+    """Return the number of all rows; whether it is sure, or may be more; and where it stands."""
+    for path in facts.totals:
+        total = whole(at(output, path))
+        if total is not None and total >= (rows or 0):  # less than the rows counts something else
+            if at(output, (*path[:-1], "relation")) == "gte":
+                return total, False, True, ()
+            return total, True, False, tuple(map(str, path))
+    remaining = _first_integer(output, facts.remainders)
+    if remaining is not None and rows is not None:
+        return rows + remaining, remaining > 0, False, ()
+    return _first_integer(output, facts.counts), False, False, ()
+
+
+def _more(output: dict[str, Json], facts: Facts) -> bool | None:
+    for path in facts.more:
+        if isinstance(found := at(output, path), bool):
+            return found
+    for path in facts.last:
+        if isinstance(found := at(output, path), bool):
+            return not found
+    return None
+
+
+def _cursor(output: Json, paths: Sequence[Path], known: frozenset[str]) -> Json:
+    """Return the first cursor or link that is there; one named as an argument goes first."""
+    first: Json = None
+    for path in paths:
+        value, name = at(output, path), folded(str(path[-1]))
+        if not ((isinstance(value, str | dict) and value) or (type(value) is int and value >= 0)):
+            continue
+        if name in known or name.removeprefix("next") in known:
+            return value
+        first = value if first is None else first
+    return first
+
+
+def _first_integer(output: dict[str, Json], paths: tuple[Path, ...]) -> int | None:
+    found = (whole(at(output, path)) for path in paths)
+    return next((each for each in found if each is not None and each >= 0), None)
+
+
+def verdict_on(page: Page, paging: Paging | None, args: Mapping[str, Json]) -> Verdict:
+    """Return whether rows follow those of `page`, the result of a call with `args`.
+
+    What the result says goes before what can be concluded from the number of its rows.
+    """
+    rows, before = page.rows, _before(page, paging, args)
+    if page.more or (page.has_next and page.more is None and rows != 0):
+        return Verdict(True, "has-more" if page.more else "next-page")
+    if rows is None:
+        return Verdict(None if page.more is None and page.has_next is None else False)
+    if page.total is not None and before + rows < page.total and (rows or not before):
+        return Verdict(True, "total")
+    if page.shows_end or rows == 0:
+        return Verdict(False)
+    if page.is_at_least:
+        return Verdict(None, "at-least")
+    if page.pages is not None and paging is not None and paging.page is not None:
+        number = paging.page.number(args) or 0
+        is_last = number - paging.first_page + 1 >= page.pages
+        return Verdict(False) if is_last else Verdict(True, "pages")
+    if page.pages is not None and page.pages > 1 and (paging is None or not paging.arguments):
+        return Verdict(None, "pages")  # which one this is, is not known
+    return _by_limit(rows, paging, args)
+
+
+def _by_limit(rows: int, paging: Paging | None, args: Mapping[str, Json]) -> Verdict:
+    if paging is None or not paging.arguments:
+        return Verdict(False)
+    limit = paging.limit
+    if limit is None:
+        return Verdict(None, "unknown")
+    most = limit.number(args)
+    if most is None and limit.gives_all:
+        return Verdict(False)
+    if most is None and not (limit.is_nullable and len(paging.arguments) == 1):
+        return Verdict(None, "unknown")
+    if most is not None and rows >= most:
+        return Verdict(None, "limit")
+    # a tool that gives less than it was asked for cuts the page without a word, at a round number
+    is_stated = most is not None and (
+        limit.of(args) is None or limit.most is not None or most <= (limit.default or 0)
+    )
+    is_round = rows % (_STATED_STEP if is_stated else _STEP) == 0
+    return Verdict(None, "round") if rows and is_round else Verdict(False)
+
+
+def _before(page: Page, paging: Paging | None, args: Mapping[str, Json]) -> int:
+    """Return the number of rows before those of `page`, as far as the arguments say."""
+    if paging is None:
+        return 0
+    if paging.offset is not None:
+        return max(paging.offset.number(args) or 0, 0)
+    if paging.page is None:
+        return 0
+    number = (paging.page.number(args) or paging.first_page) - paging.first_page
+    size = None if paging.limit is None else paging.limit.number(args)
+    return max(number, 0) * (size if size is not None else page.rows or 0)
+
+
+def begins_later(paging: Paging | None, args: Mapping[str, Json]) -> bool:
+    """Return whether a call with `args` leaves out the first rows of the list."""
+    if paging is None:
+        return False
+    if paging.cursor is not None and paging.cursor.of(args) not in (None, ""):
+        return True
+    if paging.offset is not None and (paging.offset.number(args) or 0) > 0:
+        return True
+    return paging.page is not None and (paging.page.number(args) or 0) > paging.first_page
+
+
+_VALUE: Final = r'(?:"((?:[^"\\]|\\.)*)"|([^\s;,"]*))'
+_PARAMETER: Final = re.compile(r'([^\s=;,"<>]+)\s*=\s*' + _VALUE)
+_LINK_HEADER: Final = re.compile(r'<([^>]*)>((?:"(?:[^"\\]|\\.)*"|[^"<])*)')
+_RELS: Final = frozenset({"next", "prev", "previous", "first", "last"})
+_COUNT_HEADERS: Final = (
+    "x-total-count", "x-total", "total-count", "x-total-results", "x-totalcount", "x-total-items",
+    "x-pagination-total-count", "x-wp-total", "x-result-count", "x-total-records", "x-count",
+)  # fmt: skip
+_NEXT_HEADERS: Final = ("x-next-page", "x-next-cursor", "x-next-page-token", "x-continuation-token")
+
+
+def next_link(headers: Mapping[str, str]) -> dict[str, Json]:
+    """Return what the headers of a response say about pages.
+
+    That is `total`, `pages`, and `next`: a link or a cursor, None where no page follows. The names
+    of `headers` are in lower case. A `Link` header without `rel="next"` says that no page follows
+    where it speaks of pages at all.
+    """
+    said: dict[str, Json] = {}
+    of_range = headers.get("content-range", "").partition("/")[2]
+    totals = [*(headers.get(name, "") for name in _COUNT_HEADERS), of_range]
+    pages = [headers.get(name, "") for name in ("x-total-pages", "x-wp-totalpages")]
+    for key, texts in (("total", totals), ("pages", pages)):
+        counts = [count for text in texts if (count := whole(text.strip())) is not None]
+        if counts:
+            said[key] = counts[0]
+    for name in _NEXT_HEADERS:
+        if name in headers:
+            said["next"] = headers[name].strip() or None
+            return said
+    links = [(m[1], _relations(m[2])) for m in _LINK_HEADER.finditer(headers.get("link", ""))]
+    if any(rels & _RELS for _, rels in links):
+        said["next"] = next((link for link, rels in links if "next" in rels), None)
+    return said
+
+
+def _relations(parameters: str) -> frozenset[str]:
+    """Return what `rel`, among the parameters of a link, says; the first one counts."""
+    found = (m[2] or m[3] or "" for m in _PARAMETER.finditer(parameters) if m[1].lower() == "rel")
+    return frozenset(next(found, "").lower().split())
+
+
+def query_of(link: str) -> dict[str, str]:
+    """Return the arguments in a link to the next page, by folded name."""
+    try:
+        return {folded(key): value for key, value in parse_qsl(urlsplit(link).query)}
+    except ValueError:
+        return {}
+
+
+_LINK: Final = re.compile(r"(https?:/)?/|\?")
+_DATE: Final = re.compile(r"\d{4}-\d\d")
+_WORDS: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
+
+
+def is_cut(
+    output: Json, page: Page, raw_input: Json, args: Mapping[str, Json], fewest: int = 2
+) -> bool:
+    """Return whether a result has as many rows as a whole number among its arguments says.
+
+    The number may be sent or be a default, under any name: `batch_size: int = 50` cuts a list of
+    120 rows without a word. A number that each row repeats is a filter, and one of a name as `id`
+    or `year` counts no rows.
+    """
+    rows = at(output, page.path or ()) if page.path is not None else None
+    if not isinstance(rows, list) or len(rows) < fewest or page.shows_end:
+        return False
+    properties = raw_input.get("properties") if isinstance(raw_input, dict) else None
+    for name, node in properties.items() if isinstance(properties, dict) else ():
+        default = node.get("default") if isinstance(node, dict) else None
+        value = whole(args.get(name, default))
+        about = _WORDS.findall(name)[-1:] or [name]
+        if value != len(rows) or about[0].lower() in names.OTHER_NUMBERS:
+            continue
+        if not all(isinstance(row, dict) and value in row.values() for row in rows):
+            return True
+    return False
+
+
+def names_next(output: Json, page: Page, raw_input: Json, args: Mapping[str, Json]) -> bool:
+    """Return whether a text beside the list looks like a cursor for one of the arguments.
+
+    Its key resembles an optional argument, whose name speaks of a place in a list, and its value is
+    neither a date nor what was sent. A text `next` that is a link is one in any case.
+    """
+    if not isinstance(output, dict) or not page.path or page.shows_end:
+        return False
+    optional = _optional(raw_input)
+    for key, value in output.items():
+        if not isinstance(value, str) or not value or _DATE.match(value):
+            continue
+        if folded(key) == "next" and _LINK.match(value):
+            return True
+        for name, default in optional.items():
+            if value != args.get(name, default) and _resemble(folded(key), folded(name), name):
+                return True
+    return False
+
+
+def _optional(raw_input: Json) -> dict[str, Json]:
+    """Return the defaults of the optional arguments, None for those without one."""
+    schema = raw_input if isinstance(raw_input, dict) else {}
+    properties, required = schema.get("properties"), schema.get("required")
+    needed = required if isinstance(required, list) else []
+    return {
+        name: node.get("default") if isinstance(node, dict) else None
+        for name, node in (properties.items() if isinstance(properties, dict) else ())
+        if name not in needed
+    }
+
+
+def _resemble(key: str, argument: str, name: str) -> bool:
+    words = {word.lower() for word in _WORDS.findall(name)}
+    if not (words & names.CURSOR_WORDS or argument in names.CURSORS):
+        return False
+    return key in argument or argument in key or key in names.CURSORS or key in names.NEXT

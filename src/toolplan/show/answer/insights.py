@@ -1,0 +1,293 @@
+"""Insights about any rows: constants, shares, ranges, outliers, trends."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from statistics import fmean, median, pstdev, quantiles
+from typing import Final, TypeAlias
+
+from msgspec import Struct
+
+from toolplan.plan.path import Json
+from toolplan.show.answer.columns import Column, Kind
+from toolplan.show.answer.shape import Row
+from toolplan.show.answer.trend import DEFAULT, Direction, Thresholds, evenly_spaced, trend
+from toolplan.show.printable import cell, number_text, printable
+
+InsightFunction: TypeAlias = Callable[[str, list[dict[str, Json]]], Iterable[str]]
+"""Called with the entity of rows (or an empty text) and the rows; returns sentences about them."""
+
+MOST_INSIGHTS: Final = 8
+_MOST_SHARES: Final = 5
+_MOST_OUTLIERS: Final = 3
+_MOST_CONSTANTS: Final = 5
+_MOST_RANKED: Final = 3
+_MOST_LEADERS: Final = 3
+_Z_SCORE_ALONE: Final = 3.0  # half of the values are equal, so quartiles are not used
+
+_AMOUNTS: Final = frozenset({"amount", "cost", "count", "n", "price", "quantity", "total", "sum"})
+_RATIO_WORDS: Final = frozenset(
+    {"%", "avg", "average", "mean", "median", "percent", "percentage", "pct", "rate", "ratio"}
+    | {"share", "score", "ppm", "ppb", "ppt", "degree", "degrees", "°c", "°f", "k", "per"}
+)
+
+
+_Sentence: TypeAlias = tuple[str, tuple[str, ...]]
+"""A sentence, and the columns that it is about."""
+
+
+class Insight(Struct, frozen=True):
+    """A sentence about the `columns` of a step's rows."""
+
+    text: str
+    step: str
+    columns: tuple[str, ...] = ()
+
+
+class Outlier(Struct, frozen=True):
+    """A number far from the others; `at` is its index."""
+
+    number: float
+    at: int
+    z_score: float
+
+
+def row_insights(
+    step: str,
+    columns: Sequence[Column],
+    rows: Sequence[Row],
+    *,
+    whole: bool = True,
+    thresholds: Thresholds = DEFAULT,
+) -> tuple[Insight, ...]:
+    """Return insights about `rows`, at most `MOST_INSIGHTS`, in a fixed order.
+
+    `whole` is False if rows are missing; there are no trends then.
+    """
+    if len(rows) < 2:
+        return ()
+    label = next((column.name for column in columns if _is_label(column)), None)
+    kinds = (
+        _constants(columns, len(rows)),
+        _of_kind(columns, Kind.DATES, _span),
+        _trends(columns, len(rows), thresholds) if whole else (),
+        _of_kind(columns, Kind.CATEGORIES, lambda column: _shares(column, len(rows))),
+        _of_kind(columns, Kind.NUMBERS, lambda column: _outliers(column, label, rows, thresholds)),
+        _of_kind(columns, Kind.NUMBERS, lambda column: _range(column, label, rows)),
+    )
+    found = [(nth, rank, each) for rank, kind in enumerate(kinds) for nth, each in enumerate(kind)]
+    # the first of each kind comes before the second of any kind
+    chosen = sorted(found, key=lambda one: one[:2])[:MOST_INSIGHTS]
+    chosen.sort(key=lambda one: (one[1], one[0]))
+    return tuple(Insight(text, step, about) for _, _, (text, about) in chosen)
+
+
+def ranking_insights(
+    step: str, columns: Sequence[Column], rows: Sequence[Row], thresholds: Thresholds = DEFAULT
+) -> tuple[Insight, ...]:
+    """Return the highest and lowest rows of each column of numbers, if a column names the rows."""
+    labels = label_columns(columns)
+    if len(rows) < 2 or not labels:
+        return ()
+    found: list[Insight] = []
+    # a query usually selects computed columns last
+    for column in [each for each in columns if len(each.numbers) > 1][: -_MOST_RANKED - 1 : -1]:
+        name, low, high = cell(column.name), min(column.numbers), max(column.numbers)
+        if low == high:
+            texts = [f"{name} is {_figure(low, column)} in all {len(column.numbers)} rows."]
+        else:
+            texts = [
+                f"Highest {name}: {_leaders(column, labels, rows, high)}.",
+                f"Lowest {name}: {_leaders(column, labels, rows, low)}.",
+            ]
+            if adds_up(column):
+                texts.append(f"{name} in all: {_figure(_total(column.numbers), column)}.")
+        found += (Insight(text, step, (*labels, column.name)) for text in texts)
+    trends = _trends(columns, len(rows), thresholds)
+    return (*found, *(Insight(text, step, about) for text, about in trends))
+
+
+def label_columns(columns: Sequence[Column]) -> tuple[str, ...]:
+    """Return the names of the columns that name the rows."""
+    return tuple(c.name for c in columns if c.kind not in (Kind.NUMBERS, Kind.CONSTANT))[:2]
+
+
+def share_text(count: int, total: int) -> str:
+    """Return a share in whole percent; only none is 0 % and only all is 100 %.
+
+    >>> share_text(1, 3), share_text(1, 1000), share_text(999, 1000)
+    ('33 %', '< 1 %', '> 99 %')
+    """
+    percent = round(100 * count / total) if total else 0
+    if count and percent == 0:
+        return "< 1 %"
+    return "> 99 %" if percent == 100 and count < total else f"{percent} %"
+
+
+def outliers_of(numbers: Sequence[float], thresholds: Thresholds = DEFAULT) -> tuple[Outlier, ...]:
+    """Return the outliers, farthest first.
+
+    An outlier lies beyond 1.5 interquartile ranges from the quartiles and at least two standard
+    deviations from the mean. Fewer than eight numbers have none. `thresholds` has other figures.
+    """
+    if len(numbers) < thresholds.fewest:
+        return ()
+    mean = fmean(numbers)
+    deviation = pstdev(numbers, mean)
+    if deviation == 0 or not math.isfinite(deviation):
+        return ()
+    low, _, high = quantiles(numbers, n=4, method="inclusive")
+    fence = thresholds.fence * (high - low)
+    least = thresholds.z_score if high > low else max(thresholds.z_score, _Z_SCORE_ALONE)
+    found = [
+        Outlier(value, at, (value - mean) / deviation)
+        for at, value in enumerate(numbers)
+        if not low - fence <= value <= high + fence and abs(value - mean) >= least * deviation
+    ]
+    return tuple(sorted(found, key=lambda each: (-abs(each.z_score), each.at)))
+
+
+def adds_up(column: Column) -> bool:
+    """Return whether a sum over `column` is meaningful: of amounts, not of rates."""
+    words = set(f"{column.name} {column.unit}".casefold().replace("_", " ").split())
+    if words & _RATIO_WORDS or "/" in column.unit:
+        return False
+    return bool(column.unit) or bool(words & _AMOUNTS)
+
+
+def _of_kind(
+    columns: Sequence[Column], kind: Kind, say: Callable[[Column], str]
+) -> Iterator[_Sentence]:
+    """Yield a sentence for each column of `kind` that `say` has one for."""
+    for column in columns:
+        if column.kind is kind and (text := say(column)):
+            yield f"{cell(column.name)}: {text}.", (column.name,)
+
+
+def _constants(columns: Sequence[Column], total: int) -> Iterator[_Sentence]:
+    same = [column for column in columns if column.kind is Kind.CONSTANT][:_MOST_CONSTANTS]
+    if same:
+        every = "Both" if total == 2 else f"All {_count(total)}"
+        parts = "; ".join(f"{cell(column.name)} is {cell(column.value)}" for column in same)
+        yield f"{every}: {parts}.", tuple(column.name for column in same)
+
+
+def _span(column: Column) -> str:
+    first, last, on = min(column.days), max(column.days), len(set(column.days))
+    return f"{first} to {last}, on {on} different days" if on > 1 else f"{first}"
+
+
+def _trends(columns: Sequence[Column], total: int, thresholds: Thresholds) -> Iterator[_Sentence]:
+    """Yield the trends of numbers in rows that are a series: one row a day, or a month."""
+    dated = next((column for column in columns if column.kind is Kind.DATES), None)
+    if dated is None or len(dated.days) < total or not evenly_spaced(dated.days):
+        return
+    order = sorted(range(total), key=dated.days.__getitem__)
+    for column in columns:
+        if len(column.numbers) < total:
+            continue
+        points = [column.numbers[at] for at in order]
+        # not only by the first or the last period, which is often a part of one
+        parts = (points, points[1:], points[:-1]) if total > 3 else (points,)
+        directions = {each.direction for part in parts if (each := trend(part, thresholds))}
+        if len(directions) == 1 and Direction.STEADY not in directions:
+            ends = f"from {number_text(points[0], grouped=True)} to {_figure(points[-1], column)}"
+            text = f"{cell(column.name)}: {directions.pop()} over {cell(dated.name)}, {ends}."
+            yield text, (dated.name, column.name)
+
+
+def _shares(column: Column, total: int) -> str:
+    if total < 3:
+        return ""
+    counts = column.counts
+    shown = counts if len(counts) <= _MOST_SHARES else counts[: _MOST_SHARES - 1]
+    parts = [(cell(value), count) for value, count in shown]
+    if rest := sum(count for _, count in counts[len(shown) :]):
+        parts.append((f"{len(counts) - len(shown)} others", rest))
+    if missing := total - len(column.at):
+        parts.append(("no value", missing))
+    return ", ".join(
+        f"{name} {_count(count)}{f' of {_count(total)}' if at == 0 else ''}"
+        f" ({share_text(count, total)})"
+        for at, (name, count) in enumerate(parts)
+    )
+
+
+def _outliers(
+    column: Column, label: str | None, rows: Sequence[Row], thresholds: Thresholds
+) -> str:
+    found = outliers_of(column.numbers, thresholds)
+    if not found:
+        return ""
+    parts = [
+        f"{_figure(each.number, column)} ("
+        f"{f'{cell(rows[column.at[each.at]].get(label))}, ' if label is not None else ''}"
+        f"z-score {each.z_score:.1f})"
+        for each in found[:_MOST_OUTLIERS]
+    ]
+    more = f" and {_count(len(found) - len(parts))} more" if len(found) > len(parts) else ""
+    stand = "stands" if len(found) == 1 else "stand"
+    of = f"{_count(len(found))} of {_count(len(column.numbers))} {stand} out"
+    return f"{of}: {', '.join(parts)}{more}"
+
+
+def _range(column: Column, label: str | None, rows: Sequence[Row]) -> str:
+    numbers = column.numbers
+    low, high = min(numbers), max(numbers)
+    if low == high:
+        return ""
+    parts = [
+        f"{number_text(low, grouped=True)}{_holder(column, low, label, rows)}"
+        f" to {_figure(high, column)}{_holder(column, high, label, rows)}"
+    ]
+    if len(numbers) > 2:
+        parts.append(f"median {_figure(_rounded(median(numbers)), column)}")
+    if adds_up(column):
+        parts.append(f"sum {_figure(_total(numbers), column)}")
+    if missing := len(rows) - len(numbers):
+        parts.append(f"{_count(missing)} without a value")
+    return ", ".join(parts)
+
+
+def _leaders(column: Column, labels: Sequence[str], rows: Sequence[Row], number: float) -> str:
+    at = [row for row, value in zip(column.at, column.numbers, strict=True) if value == number]
+    if len(at) > _MOST_LEADERS:
+        return f"{_figure(number, column)} in {len(at)} rows"
+    names = [" / ".join(cell(rows[row].get(label)) for label in labels) for row in at]
+    return f"{' and '.join(names)} with {_figure(number, column)}"
+
+
+def _is_label(column: Column) -> bool:
+    """Return whether `column` identifies rows."""
+    return column.is_unique or (column.kind is Kind.DATES and evenly_spaced(column.days))
+
+
+def _holder(column: Column, number: float, label: str | None, rows: Sequence[Row]) -> str:
+    """Return the name of the only row with `number`; empty if there are several."""
+    if label is None or column.numbers.count(number) != 1:
+        return ""
+    return f" ({cell(rows[column.at[column.numbers.index(number)]].get(label))})"
+
+
+def _figure(number: float, column: Column) -> str:
+    """Return a number with the unit of its column, if it has one."""
+    unit = f" {printable(column.unit)}" if column.unit else ""
+    return number_text(number, grouped=True) + unit
+
+
+def _count(number: int) -> str:
+    return number_text(number, grouped=True)
+
+
+def _total(numbers: Sequence[float]) -> float:
+    if all(isinstance(number, int) for number in numbers):
+        return sum(numbers)  # integers stay exact
+    return math.fsum(numbers)
+
+
+def _rounded(number: float) -> float:
+    """Return a computed figure with three significant digits; integers are unchanged."""
+    if number == int(number) or abs(number) >= 1000:
+        return round(number)
+    return float(f"{number:.3g}")

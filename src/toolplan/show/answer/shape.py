@@ -1,0 +1,205 @@
+"""The shape of a result (rows, a record, a value), and the hints of its schema.
+
+Nothing here raises: a tool may declare anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, TypeAlias
+
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from toolplan.plan.path import EVERY, Every, Json, Path, Segment
+from toolplan.schema import flat
+
+Row: TypeAlias = dict[str, Json]
+
+
+class Hints(Struct, frozen=True):
+    """The schema at one place; `node` has references and alternatives resolved."""
+
+    node: Row
+
+    @property
+    def entity(self) -> str:
+        """The kind of thing described (`x-entity`), or an empty text."""
+        return self._text("x-entity")
+
+    @property
+    def unit(self) -> str:
+        """The unit of a number (`x-unit`), or an empty text."""
+        return self._text("x-unit")
+
+    @property
+    def refers(self) -> bool:
+        """Whether the value is the identity of something (`x-ref`)."""
+        return "x-ref" in self.node
+
+    @property
+    def values(self) -> tuple[str, ...]:
+        """The allowed texts (`enum`) in declared order; empty if any is allowed."""
+        enum = self.node.get("enum")
+        return tuple(v for v in enum if isinstance(v, str)) if isinstance(enum, list) else ()
+
+    @property
+    def is_list(self) -> bool:
+        """Whether a list is described."""
+        return "items" in self.node or self.node.get("type") == "array"
+
+    def inner(self, segment: Segment) -> Hints:
+        """Return the place of a field, or of the elements of a list."""
+        if isinstance(segment, int | Every):
+            node = self.node.get("items")
+        else:
+            properties = self.node.get("properties")
+            node = properties.get(segment) if isinstance(properties, dict) else None
+        return Hints(node) if isinstance(node, dict) else NO_HINTS
+
+    def at(self, path: Path) -> Hints:
+        """Return the place at `path`."""
+        place = self
+        for segment in path:
+            place = place.inner(segment)
+        return place
+
+    def _text(self, name: str) -> str:
+        value = self.node.get(name)
+        return value if isinstance(value, str) else ""
+
+
+NO_HINTS: Final = Hints({})
+
+
+def hints(schema: Json) -> Hints:
+    """Return the hints of `schema`."""
+    node = flat(schema)
+    return Hints(node) if isinstance(node, dict) else NO_HINTS
+
+
+ROW_KEYS: Final = ("data", "rows", "items", "results", "records")
+"""Usual keys of rows, for objects with several lists."""
+
+COUNT_KEYS: Final = frozenset({"count", "total", "total_count", "row_count"})
+
+_MOST_BESIDE: Final = 5  # fields of a wrapping: data, ok, count, message and the like
+
+VALUE: Final = "value"
+"""The column of rows that are not objects."""
+
+
+class Rows(Struct, frozen=True):
+    """A list; `hints` are those of one row.
+
+    `beside` are the values beside the list in its object. `counted` is the tool's own count if it
+    is greater than the number of rows. `gaps` counts the items of a `for_each` without a result.
+    `plain` means that the rows were values, not objects.
+    """
+
+    rows: list[Row]
+    hints: Hints
+    beside: Row = field(default_factory=dict[str, Json])
+    counted: int | None = None
+    gaps: int = 0
+    plain: bool = False
+
+
+class Record(Struct, frozen=True):
+    """One object."""
+
+    fields: Row
+    hints: Hints
+
+
+class Single(Struct, frozen=True):
+    """A text, a number, a boolean or null."""
+
+    value: bool | int | float | str | None
+    hints: Hints
+
+
+Shape: TypeAlias = Rows | Record | Single
+
+
+def shape_of(value: Json, hints: Hints, *, each: bool = False) -> Shape:
+    """Return the shape of `value`; `each` says that it lists the outputs of a `for_each`."""
+    match value:
+        case list():
+            return _rows_of_each(value, hints) if each else _rows(value, hints.inner(EVERY))
+        case dict():
+            return _shape_of_object(value, hints)
+        case _:
+            return Single(value, hints)
+
+
+def _shape_of_object(value: Row, hints: Hints, *, unwrapped: bool = False) -> Shape:
+    key = _row_key(value, hints)
+    if key is None:
+        inner = value.get("data")
+        if unwrapped or hints.entity or not isinstance(inner, dict) or len(value) > _MOST_BESIDE:
+            return Record(value, hints)
+        return _shape_of_object(inner, hints.inner("data"), unwrapped=True)
+    inner = value[key]
+    listed = inner if isinstance(inner, list) else []
+    beside: Row = {k: v for k, v in value.items() if not isinstance(v, list | dict)}
+    counted: int | None = None
+    for name in COUNT_KEYS & beside.keys():
+        count = beside[name]
+        if isinstance(count, int) and not isinstance(count, bool) and count >= len(listed):
+            counted = count if count > len(listed) else counted
+            del beside[name]
+    rows = _rows(listed, hints.inner(key).inner(EVERY))
+    return replace(rows, beside=beside, counted=counted)
+
+
+def _row_key(value: Row, hints: Hints) -> str | None:
+    """Return the key of the list that an object wraps; None if the object is a record."""
+    if hints.entity or "id" in value:
+        return None
+    lists = [key for key, inner in value.items() if isinstance(inner, list)]
+    full = [key for key in lists if _holds_objects(value[key])]
+    usual = [key for key in ROW_KEYS if key in (full or lists)]
+    if usual:
+        return usual[0]
+    wraps = all(not isinstance(inner, list | dict) for k, inner in value.items() if k not in full)
+    return full[0] if len(full) == 1 and wraps else None
+
+
+def _holds_objects(value: Json) -> bool:
+    return isinstance(value, list) and bool(value) and all(isinstance(v, dict) for v in value)
+
+
+def _rows(values: Sequence[Json], hints: Hints) -> Rows:
+    if all(isinstance(value, dict) for value in values):
+        return Rows([value for value in values if isinstance(value, dict)], hints)
+    if any(isinstance(value, dict) for value in values):
+        return Rows([v if isinstance(v, dict) else {VALUE: v} for v in values], hints, plain=True)
+    column = Hints({"properties": {VALUE: hints.node}})
+    return Rows([{VALUE: value} for value in values], column, plain=True)
+
+
+def _rows_of_each(outputs: Sequence[Json], hints: Hints) -> Rows:
+    """Return the rows of all calls of a `for_each` as one list."""
+    given = [output for output in outputs if output is not None]
+    gaps = len(outputs) - len(given)
+    one = hints
+    if hints.is_list and not all(isinstance(output, list) for output in given):
+        one = hints.inner(EVERY)  # the schema is that of the whole list, not of one call
+    elif hints.inner(EVERY).is_list:
+        one = hints.inner(EVERY)
+    if given and all(isinstance(output, list) for output in given):
+        flat = [row for output in given if isinstance(output, list) for row in output]
+        return replace(_rows(flat, one.inner(EVERY)), gaps=gaps)
+    shapes = [shape_of(output, one) for output in given]
+    lists = [shape for shape in shapes if isinstance(shape, Rows)]
+    if given and len(lists) == len(shapes):
+        joined = [row for shape in lists for row in shape.rows]
+        counted = sum(shape.counted or len(shape.rows) for shape in lists)
+        more = counted if counted > len(joined) else None
+        plain = any(shape.plain for shape in lists)
+        return Rows(joined, lists[0].hints, counted=more, gaps=gaps, plain=plain)
+    records = [shape for shape in shapes if isinstance(shape, Record)]
+    if given and len(records) == len(shapes):
+        return Rows([shape.fields for shape in records], records[0].hints, gaps=gaps)
+    return replace(_rows(given, one), gaps=gaps)

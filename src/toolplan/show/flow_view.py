@@ -1,0 +1,70 @@
+"""Flows of a plan as a table: from, into, label, what is needed, verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from msgspec import Struct
+
+from toolplan.plan.path import Json, print_path
+from toolplan.policy import Flow
+from toolplan.show._lines import Line, Piece, Screen, grid_lines, grid_width, pair_lines
+from toolplan.show.approval_view import BY_DEFAULT
+from toolplan.show.exact import exact_text
+from toolplan.show.printable import printable
+
+_COLUMNS = ("from", "into", "label", "needs", "verdict")
+
+
+class FlowsView(Struct, frozen=True):
+    """Flows, as they are printed, a row each; where rows are too wide, a list of fields each."""
+
+    flows: Sequence[Flow]
+
+    def lines(self, screen: Screen) -> Iterator[Line]:
+        """Yield what is shown on `screen`."""
+        cells = [_COLUMNS, *(_row(flow) for flow in self.flows)]
+        rows = [[Piece(screen.fit(printable(cell))) for cell in row] for row in cells]
+        head, *rest = rows
+        if grid_width(rows) <= screen.width:
+            yield from grid_lines(rows)
+            return
+        for row in rest:
+            yield from pair_lines([*zip(head, row, strict=True)], screen)
+            yield ()
+
+
+def flow_to_json(flow: Flow) -> dict[str, Json]:
+    """Return a flow as JSON."""
+    return {
+        "step": flow.step,
+        "pointer": flow.pointer,
+        "kind": flow.kind,
+        "needs": str(flow.needs),
+        "label": flow.label.trust.word,
+        "sources": [
+            {"step": source.step, "tool": source.tool, "path": print_path(source.path)}
+            for source in flow.label.sources
+        ],
+        "verdict": flow.verdict.value,
+        **({"default": flow.default} if flow.kind == "default" else {}),
+    }
+
+
+def _row(flow: Flow) -> tuple[str, str, str, str, str]:
+    if flow.kind == "default":
+        return (
+            BY_DEFAULT,
+            f"{flow.step}: {flow.pointer} = {exact_text(flow.default)}",
+            "default",
+            str(flow.needs),
+            flow.verdict.value,
+        )
+    sources = flow.label.secrets if flow.kind == "secret" else flow.label.sources
+    return (
+        ", ".join(map(str, sources)) or "the plan",
+        f"{flow.step}: {flow.pointer}",
+        "secret" if flow.kind == "secret" else flow.label.trust.word,
+        "no secret" if flow.kind == "secret" else str(flow.needs),
+        flow.verdict.value,
+    )

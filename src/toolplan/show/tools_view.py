@@ -1,0 +1,84 @@
+"""Tools as a list, and one tool with its arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from msgspec import Struct
+
+from toolplan.schema import Schema, accepted, at, describe, required
+from toolplan.schema.tool import Tool
+from toolplan.show._lines import Line, Piece, Screen, hanging_rows, wrapped
+from toolplan.show.printable import printable
+
+
+class ToolsView(Struct, frozen=True):
+    """Tools, as they are printed, a line or two for each."""
+
+    tools: Sequence[Tool]
+
+    def lines(self, screen: Screen) -> Iterator[Line]:
+        """Yield what is shown on `screen`."""
+        rows = [("tool", "effects", "what it does")]
+        rows += [(tool.name, _effects(tool), _first_sentence(tool)) for tool in self.tools]
+        yield from _rows(rows, screen)
+
+
+class ToolView(Struct, frozen=True):
+    """A tool with its arguments and its output, as it is printed."""
+
+    tool: Tool
+
+    def lines(self, screen: Screen) -> Iterator[Line]:
+        """Yield what is shown on `screen`."""
+        tool = self.tool
+
+        def prose(text: str, style: str = "") -> Iterator[Line]:
+            return wrapped((Piece(screen.fit(text), style),), screen.prose, below="")
+
+        yield from prose(f"{printable(tool.name)}  ({tool.effects.value})", "bold")
+        yield from prose(printable(tool.description))
+        if tool.claim is not None:
+            claim = f"Its source says that {tool.claim}, which nobody has accepted."
+            yield from prose(claim)
+        if tool.unusable is None:
+            yield from _rows([("argument", "needed", "takes"), *_arguments(tool)], screen)
+        else:
+            yield from prose(f"It cannot be used: {printable(tool.unusable)}.")
+        yield from prose(f"gives: {printable(_gives(tool))}")
+
+
+def _rows(rows: Sequence[tuple[str, str, str]], screen: Screen) -> Iterator[Line]:
+    """Yield the lines of a table whose last column is wrapped; the first row is its head."""
+    fitted = [
+        [Piece(screen.fit(printable(text)), "bold" if at == 0 else "") for text in row]
+        for at, row in enumerate(rows)
+    ]
+    return hanging_rows([(row[:-1], row[-1]) for row in fitted], screen)
+
+
+def _effects(tool: Tool) -> str:
+    claim = tool.claim
+    if tool.unusable is not None:
+        return "cannot be used"
+    if claim is None or claim.effects is tool.effects:
+        return tool.effects.value
+    return f"{tool.effects.value} (says {claim.effects.value})"
+
+
+def _first_sentence(tool: Tool) -> str:
+    return printable(tool.description).partition(". ")[0]
+
+
+def _arguments(tool: Tool) -> Iterator[tuple[str, str, str]]:
+    needed = required(tool.input)
+    for argument in tool.signature.inputs:
+        part = at(tool.input, (argument,))
+        takes = accepted(part) if isinstance(part, Schema) else "any value"
+        yield argument, "yes" if argument in needed else "", takes
+
+
+def _gives(tool: Tool) -> str:
+    if outputs := tool.signature.outputs:
+        return ", ".join(outputs)
+    return "not declared" if tool.output is None else describe(tool.output)

@@ -1,0 +1,146 @@
+"""How good the plans of a model are: each question is asked, and its plan compared with gold."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from time import perf_counter
+from typing import Literal as Choice
+from typing import TypeAlias
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from toolplan.app.app import App
+from toolplan.base.errors import ToolplanError
+from toolplan.compiler.rules.invented_literal import invented_literal
+from toolplan.plan.model import Literal, Plan, Step
+from toolplan.planners import Draft
+from toolplan.providers import Usage, total
+from toolplan.schema.tool import Toolbox
+from toolplan.testing.plans.cases import Case
+from toolplan.testing.plans.recorded import Recorded
+from toolplan.testing.plans.runner import differences
+
+Outcome: TypeAlias = Choice["right", "wrong", "asked", "failed"]
+"""`right`: as expected. `wrong`: a plan that passes its check and is another one. `asked`: a
+question back or a refusal where a plan is expected. `failed`: no plan passes its check, or no
+reply."""
+
+
+class Measured(Struct, frozen=True):
+    """One question asked once.
+
+    Attributes:
+        case: the question.
+        outcome: whether the plan is right.
+        problems: what differs from what is expected, or why there is no plan.
+        drafts: how many plans were written for it.
+        invented: how many values of its plan are in neither the question nor the tools.
+        seconds: how long it took.
+        usage: what models used for it.
+    """
+
+    case: Case
+    outcome: Outcome
+    problems: tuple[str, ...]
+    drafts: int
+    invented: int
+    seconds: float
+    usage: Usage
+
+
+class Figures(Struct, frozen=True):
+    """Sums over the questions of one model and prompt.
+
+    `first_draft` counts plans without a repair, `repaired` those that were right after one.
+    """
+
+    asked: int
+    right: int
+    wrong: int
+    asked_back: int
+    failed: int
+    first_draft: int
+    repaired: int
+    invented: int
+    seconds: float
+    usage: Usage
+
+
+async def measured(app: App, case: Case, recorded: Recorded) -> Measured:
+    """Ask one question, and call no tool."""
+    before, started = app.tracker.usage, perf_counter()
+    drafts = invented = 0
+    outcome: Outcome = "failed"
+    try:
+        asked = await app.plan(case.question, today=case.today)
+    except ToolplanError as error:
+        problems: Sequence[str] = (f"[{error.code}] {error.with_help}",)
+    else:
+        plan = None if asked.plan is None else asked.plan.plan
+        bare = None if plan is None else without_defaults(plan, app.tools)
+        problems = differences(_bare(case, app.tools), bare, asked.reason, recorded)
+        drafts = len(asked.attempts)
+        if plan is not None:
+            outcome = "wrong" if problems else "right"
+        elif not isinstance(asked.proposal, Draft):
+            outcome = "asked" if problems else "right"
+        found = () if asked.compiled is None else asked.compiled.diagnostics
+        invented = sum(each.code == invented_literal.code for each in found)
+    used = _since(before, app.tracker.usage)
+    took = perf_counter() - started
+    return Measured(case, outcome, tuple(problems), drafts, invented, took, used)
+
+
+def without_defaults(plan: Plan, tools: Toolbox) -> Plan:
+    """Return `plan` without the arguments whose value is the default that their tool declares."""
+    return replace(plan, steps=tuple(_without_defaults(step, tools) for step in plan.steps))
+
+
+def _without_defaults(step: Step, tools: Toolbox) -> Step:
+    schema = tools[step.tool].raw_input if step.tool in tools else None
+    named = schema.get("properties") if isinstance(schema, dict) else None
+    defaults = {
+        name: Literal(about["default"])
+        for name, about in (named.items() if isinstance(named, dict) else ())
+        if isinstance(about, dict) and "default" in about
+    }
+    args = {name: each for name, each in step.args.items() if each != defaults.get(name)}
+    return replace(step, args=args)
+
+
+def _bare(case: Case, tools: Toolbox) -> Case:
+    expect = case.expect
+    if expect is None or expect.plan is None or expect.accept:
+        return case
+    return replace(case, expect=replace(expect, plan=without_defaults(expect.plan, tools)))
+
+
+def figures(results: Iterable[Measured]) -> Figures:
+    """Return the sums of `results`."""
+    listed = list(results)
+    outcomes = [each.outcome for each in listed]
+    planned = [each for each in listed if each.drafts and each.outcome != "failed"]
+    return Figures(
+        len(listed),
+        outcomes.count("right"),
+        outcomes.count("wrong"),
+        outcomes.count("asked"),
+        outcomes.count("failed"),
+        sum(each.drafts == 1 for each in planned),
+        sum(each.drafts > 1 and each.outcome == "right" for each in planned),
+        sum(each.invented > 0 for each in listed),
+        sum(each.seconds for each in listed),
+        total(each.usage for each in listed),
+    )
+
+
+def _since(before: Usage, after: Usage) -> Usage:
+    cost = None if after.cost_usd is None else after.cost_usd - (before.cost_usd or 0.0)
+    return Usage(
+        after.calls - before.calls,
+        after.input_tokens - before.input_tokens,
+        after.output_tokens - before.output_tokens,
+        cost,
+        after.cached_tokens - before.cached_tokens,
+    )

@@ -1,0 +1,167 @@
+"""Several sources of tools at once: all their tools in one toolbox, names kept apart."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Final, TypeAlias
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from toolplan.plan.diagnostics import did_you_mean, near
+from toolplan.schema.tool import Tool, Toolbox, ToolObjectError
+from toolplan.tools._base import OpenedTools, plain_name
+from toolplan.tools.tool_files import path_of
+
+GIVEN: Final = "python"
+"""The label of tools that are given as objects beside other sources."""
+
+Accept: TypeAlias = Callable[[str | None], tuple[Path, ...]]
+
+
+class NamedSource(Struct, frozen=True):
+    """An open source.
+
+    Attributes:
+        spec: what names it, for messages.
+        labels: what its tools may be prefixed with, the shortest first.
+        opened: its tools.
+    """
+
+    spec: str
+    labels: tuple[str, ...]
+    opened: OpenedTools
+
+
+class _Place(Struct, frozen=True):
+    """Which source a tool of the toolbox is of, and its name there."""
+
+    source: NamedSource
+    name: str
+
+
+def distinct(specs: Sequence[str], folder: Path) -> list[str]:
+    """Return each source once, in an order that does not depend on the order of `specs`."""
+    found = {_identity(spec, folder): spec for spec in sorted(specs, reverse=True)}
+    return [found[identity] for identity in sorted(found)]
+
+
+def labels_of(spec: str, folder: Path) -> tuple[str, ...]:
+    """Return what may stand before the names of the tools of `spec`, the shortest first.
+
+    >>> labels_of("shop.office:TOOLS", Path())
+    ('office', 'office.TOOLS', 'shop.office.TOOLS')
+    """
+    path = path_of(spec, folder)
+    if path.is_file():
+        path = path.resolve()
+        outer, inner = [*path.parent.parts[1:]], [plain_name(path.stem)]
+    else:
+        module, _, attribute = spec.partition(":")
+        *outer, last = module.split(".")
+        inner = [plain_name(last)]
+        if plain_name(attribute):
+            inner.append(f"{inner[0]}.{plain_name(attribute)}")
+    while outer:
+        inner.append(f"{plain_name(outer.pop())}.{inner[-1]}")
+    return tuple(inner)
+
+
+def combined(sources: Sequence[NamedSource]) -> tuple[OpenedTools, Accept | None]:
+    """Return all tools of `sources`, and what accepts them as they are; None where none can change.
+
+    A name that tools of more than one source have is none of the toolbox: each of them gets the
+    label of its source and a point before its name.
+
+    Raises:
+        ToolObjectError: two tools would still have one name.
+    """
+    places = _places(sources)
+    if len(sources) == 1:
+        tools = sources[0].opened.tools
+    else:
+        tools = Toolbox(_renamed(name, place) for name, place in places.items())
+    opened = [source.opened for source in sources]
+    addresses = [each.address for each in opened if each.address is not None]
+    together = OpenedTools(
+        tools,
+        tuple(insight for each in opened for insight in each.insights),
+        None,
+        tuple(fault for each in opened for fault in each.faults),
+        addresses[0] if len(addresses) == 1 else None,
+        tuple(server for each in opened for server in each.servers),
+        "; ".join(each.pins for each in opened if each.pins),
+    )
+    if all(each.accept is None for each in opened):
+        return together, None
+    return together, partial(_accept, sources, tools, places)
+
+
+def _renamed(name: str, place: _Place) -> Tool:
+    tool = place.source.opened.tools[place.name]
+    return tool if name == tool.name else replace(tool, name=name, short_name=tool.name)
+
+
+def _places(sources: Sequence[NamedSource]) -> dict[str, _Place]:
+    """Return where each tool of the toolbox comes from, by its name there."""
+    kept: dict[int, _Place] = {}  # a tool that two sources have in common is one tool
+    for source in sources:
+        for name, tool in source.opened.tools.items():
+            kept.setdefault(id(tool), _Place(source, name))
+    times = Counter(place.name for place in kept.values())
+    colliding = [place for place in kept.values() if times[place.name] > 1]
+    labels = _labels({place.source.spec: place.source.labels for place in colliding})
+    found: dict[str, _Place] = {}
+    for place in kept.values():
+        name = place.name
+        if times[name] > 1:
+            name = f"{labels[place.source.spec]}.{name}"
+        other = found.setdefault(name, place)
+        if other is not place:
+            raise ToolObjectError(
+                f"Two tools are named {name!r}: {other.name!r} of {other.source.spec!r} and"
+                f" {place.name!r} of {place.source.spec!r}.",
+                "Rename one of them, or the file that it comes from.",
+            )
+    return found
+
+
+def _labels(known: Mapping[str, tuple[str, ...]]) -> dict[str, str]:
+    """Return the shortest labels that distinguish the sources that share their shortest one."""
+    found: dict[str, str] = {}
+    for spec, labels in known.items():
+        alike = [each for each in known.values() if each[0] == labels[0]]
+        depths = range(max(map(len, alike)))
+        apart = (d for d in depths if len({_at(each, d) for each in alike}) == len(alike))
+        found[spec] = _at(labels, next(apart, depths[-1]))
+    return found
+
+
+def _at(labels: tuple[str, ...], depth: int) -> str:
+    return labels[min(depth, len(labels) - 1)]
+
+
+def _accept(
+    sources: Sequence[NamedSource],
+    tools: Toolbox,
+    places: Mapping[str, _Place],
+    name: str | None,
+) -> tuple[Path, ...]:
+    if name is None:
+        return tuple(e.opened.accept(None) for e in sources if e.opened.accept is not None)
+    if name not in places:
+        meant = did_you_mean(near(name, places)) or ""
+        unknown = f"There is no tool {name!r}. {meant}".strip()
+        raise ToolObjectError(tools.ambiguity(name) or unknown)
+    place = places[name]
+    if place.source.opened.accept is None:
+        raise ToolObjectError(f"{name!r} is of {place.source.spec!r}, which is not pinned.")
+    return (place.source.opened.accept(place.name),)
+
+
+def _identity(spec: str, folder: Path) -> str:
+    path = path_of(spec, folder)
+    return str(path.resolve()) if path.is_file() else spec

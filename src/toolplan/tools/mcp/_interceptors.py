@@ -1,0 +1,249 @@
+"""Interceptors on the two streams of a connection: what was sent, when it ended, tools as sent.
+
+The SDK keeps of a tool only the fields that it knows, and drops a whole page for one tool that it
+cannot read. Pins need every field, and one bad tool may not take the others away; so pages are
+read here, before the SDK sees them.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import AsyncGenerator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextvars import ContextVar
+from typing import Any, Final, Protocol, TypeAlias, cast
+
+import anyio
+from anyio.abc import ObjectReceiveStream, ObjectSendStream
+from mcp.shared.message import SessionMessage
+from mcp.types import (
+    INVALID_REQUEST,
+    PARSE_ERROR,
+    JSONRPCError,
+    JSONRPCNotification,
+    JSONRPCRequest,
+    JSONRPCResponse,
+    RequestId,
+)
+from msgspec import Struct
+from pydantic import ValidationError
+
+from toolplan.tools.mcp._answers import LISTING, messages_in, own_code, read_messages, to_line
+from toolplan.tools.mcp._listing import HEADER, name_of
+
+Incoming: TypeAlias = SessionMessage | Exception
+
+
+class _Receiving(Protocol):
+    """The stream that a transport gives to read from."""
+
+    async def receive(self) -> Incoming: ...
+    async def aclose(self) -> None: ...
+
+
+class _Sending(Protocol):
+    """The stream that a transport gives to write to."""
+
+    async def send(self, item: SessionMessage, /) -> None: ...
+    async def aclose(self) -> None: ...
+
+
+class Delivery(Struct):
+    """Whether the request of one call may have reached its server, and the result as it came."""
+
+    begun: bool = False
+    answer: dict[str, Any] | None = None
+
+
+DELIVERY: Final[ContextVar[Delivery | None]] = ContextVar("mcp_delivery", default=None)
+"""The delivery of the call that the running task makes; the code that sends it marks it."""
+
+
+def mark_as_not_sent() -> None:
+    """Record that the request of the call that the running task makes was never taken."""
+    delivery = DELIVERY.get()
+    if delivery is not None:
+        delivery.begun = False
+
+
+class Interceptor:
+    """What passes through a connection."""
+
+    def __init__(
+        self,
+        on_end: Callable[[], None],
+        on_request: Callable[[str], None],
+        *,
+        is_process: bool = False,
+    ) -> None:
+        """Watch a connection."""
+        self.on_end = on_end
+        self._on_request = on_request
+        self._is_process = is_process
+        self._waiting: dict[RequestId, str] = {}
+        self._deliveries: dict[RequestId, Delivery] = {}
+        self.page: list[object] | None = None
+
+    def going_out(self, message: SessionMessage) -> None:
+        """Record a message that is about to be sent."""
+        request = message.message
+        if isinstance(request, JSONRPCNotification):
+            if request.method == "notifications/cancelled":
+                self._forget((request.params or {}).get("requestId"))
+            return
+        if not isinstance(request, JSONRPCRequest):
+            return
+        self._waiting[request.id] = request.method
+        delivery = DELIVERY.get() if request.method == "tools/call" else None
+        if delivery is not None:
+            delivery.begun = True
+            self._deliveries[request.id] = delivery
+
+    def plain(self, fault: Exception) -> list[SessionMessage]:
+        """Return what the server wrote as messages, where the SDK could not read it."""
+        sent: object = ""
+        if isinstance(fault, ValidationError):
+            sent = _sent_in(fault)
+        elif isinstance(fault, UnicodeEncodeError):
+            sent = fault.object
+        read = read_messages if isinstance(sent, str) else messages_in
+        return [SessionMessage(message) for message in read(cast("Any", sent), self._waiting)]
+
+    def coming_in(self, message: SessionMessage) -> None:
+        """Keep the tools of a page, and pass only sound ones on to the SDK.
+
+        Nothing that a server can say may raise here.
+        """
+        answer = message.message
+        if isinstance(answer, JSONRPCRequest):
+            self._on_request(answer.method)
+        elif isinstance(answer, JSONRPCError):
+            self._error_in(answer)
+        elif isinstance(answer, JSONRPCResponse):
+            method, delivery = self._forget(answer.id)
+            if delivery is not None:
+                delivery.answer = answer.result
+                if "structuredContent" in answer.result:  # the content says the same
+                    answer.result.setdefault("content", [])
+            tools = answer.result.get("tools")
+            if method == LISTING and isinstance(tools, list):
+                self.page = cast("list[object]", tools)
+                answer.result["tools"] = [_bare(each) for each in self.page if name_of(each)]
+
+    def _error_in(self, answer: JSONRPCError) -> None:
+        is_unread = answer.id is None and answer.error.code in (PARSE_ERROR, INVALID_REQUEST)
+        if is_unread and len(self._waiting) == 1:
+            answer.id = next(iter(self._waiting))
+        if self._is_process:
+            answer.error.code = own_code(answer.error.code)
+        self._forget(answer.id)
+
+    def _forget(self, asked: object) -> tuple[str | None, Delivery | None]:
+        """Record that a request waits no longer; return its method and its delivery."""
+        if isinstance(asked, str) and asked not in self._waiting and asked.isdecimal():
+            asked = int(asked)
+        if not isinstance(asked, str | int):
+            return None, None
+        return self._waiting.pop(asked, None), self._deliveries.pop(asked, None)
+
+
+class InterceptedReceiving(ObjectReceiveStream[Incoming]):
+    """An intercepted stream to read from."""
+
+    def __init__(self, inner: _Receiving, interceptor: Interceptor) -> None:
+        self._inner = inner
+        self._interceptor = interceptor
+        self._plain: deque[SessionMessage] = deque()
+
+    @property
+    def last_context(self) -> object:
+        """What the SDK reads of a stream that carries the sender's context variables."""
+        return getattr(self._inner, "last_context", None)
+
+    async def receive(self) -> Incoming:
+        """Return the next message."""
+        if not self._plain:
+            try:
+                item = await self._inner.receive()
+            except BaseException:  # the end of the stream, or of its reader
+                self._interceptor.on_end()
+                raise
+            if isinstance(item, SessionMessage):
+                self._plain.append(item)
+            else:
+                self._plain.extend(self._interceptor.plain(item))
+                if not self._plain:
+                    return item
+        message = self._plain.popleft()
+        self._interceptor.coming_in(message)
+        return message
+
+    async def aclose(self) -> None:
+        """Close the stream."""
+        await self._inner.aclose()
+
+
+class InterceptedSending(ObjectSendStream[SessionMessage]):
+    """An intercepted stream to write to."""
+
+    def __init__(self, inner: _Sending, interceptor: Interceptor) -> None:
+        self._inner = inner
+        self._interceptor = interceptor
+
+    async def send(self, item: SessionMessage) -> None:
+        """Send a message."""
+        self._interceptor.going_out(item)
+        try:
+            await self._inner.send(item)
+        except (anyio.BrokenResourceError, anyio.ClosedResourceError):
+            mark_as_not_sent()
+            raise
+
+    async def aclose(self) -> None:
+        """Close the stream."""
+        await self._inner.aclose()
+
+
+Streams: TypeAlias = tuple[_Receiving, _Sending]
+Intercepted: TypeAlias = AbstractAsyncContextManager[
+    tuple[InterceptedReceiving, InterceptedSending]
+]
+
+
+@asynccontextmanager
+async def intercepted(
+    transport: AbstractAsyncContextManager[Streams], interceptor: Interceptor
+) -> AsyncGenerator[tuple[InterceptedReceiving, InterceptedSending], None]:
+    """Open `transport`, and have `interceptor` see what passes through it."""
+    async with transport as (read, write):
+        yield InterceptedReceiving(read, interceptor), InterceptedSending(write, interceptor)
+
+
+def _bare(tool: object) -> dict[str, Any]:
+    """Return as much of a tool as the SDK needs: the arguments that are sent as headers."""
+    schema = cast("dict[str, Any]", tool).get("inputSchema")
+    bare: dict[str, Any] = {"type": "object"}
+    if isinstance(schema, dict) and HEADER in to_line(cast("dict[str, Any]", schema)):
+        known = cast("dict[str, Any]", schema)
+        properties: object = known.get("properties")
+        named = cast("dict[str, Any]", properties) if isinstance(properties, dict) else {}
+        rest = {key: value for key, value in known.items() if key != "required"}
+        sound: dict[str, Any] = {
+            name: each for name, each in named.items() if isinstance(each, dict)
+        }
+        bare = {**rest, **bare, "properties": sound}
+    return {"name": name_of(tool), "inputSchema": bare}
+
+
+def _sent_in(fault: ValidationError) -> object:
+    """Return what could not be read: the text, or the JSON in it."""
+    for error in fault.errors(include_url=False, include_context=False):
+        match error:
+            case {"type": "json_invalid" | "string_unicode" | "model_type"} | {
+                "type": "missing",
+                "loc": (_, _),
+            }:
+                return error["input"]
+            case _:
+                pass
+    return ""

@@ -1,0 +1,305 @@
+"""The owner of one server: the one task that starts it, holds its connection, and ends it.
+
+The SDK wants a connection to be left by the task that entered it. So calls are made by tasks of
+their own, over a connection that the owner holds open, and a server that dies takes nothing with it
+but the calls on it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final, cast
+
+import anyio
+from mcp import MCPError
+from mcp.types import CONNECTION_CLOSED, REQUEST_TIMEOUT, InputRequiredResult, RequestParamsMeta
+from msgspec import Struct
+from msgspec.structs import replace
+
+from toolplan.plan.path import Json
+from toolplan.schema.tool import OutcomeUnknown, ToolError
+from toolplan.tools.mcp._answers import to_line, words_of
+from toolplan.tools.mcp._authorised import Access
+from toolplan.tools.mcp._http import NO_ACCESS
+from toolplan.tools.mcp._interceptors import DELIVERY, Delivery
+from toolplan.tools.mcp._link import Called, Link, Progress, Terms
+from toolplan.tools.mcp._listing import Listing, ListingError
+from toolplan.tools.mcp._results import Result, result_of
+from toolplan.tools.mcp._texts import clean, reason_of
+from toolplan.tools.mcp.notices import ServerLost, ToolRefused
+from toolplan.tools.mcp.servers import HttpServer, LocalServer, Server, StdioServer
+from toolplan.tools.secrets import Mask
+
+FIRST_PAUSE_S: Final = 0.1
+LONGEST_PAUSE_S: Final = 5.0
+
+_ENDINGS: Final[Mapping[type, str]] = {
+    StdioServer: "its process ended, or closed its output",
+    HttpServer: "the session ended",
+    LocalServer: "it ended",
+}
+_STDERR_WAIT_S: Final = 0.3
+_TRIES_OF_WHAT_WAS_NOT_SENT: Final = 3
+
+
+class Request(Struct, frozen=True):
+    """A call of a tool: the tool as it was listed, and what it is called with.
+
+    Attributes:
+        server: the name of the server.
+        name: the server's name of the tool.
+        digest: of the tool as it was when the plan was checked.
+        wrapped: results are wrapped in an object.
+        roomy: results may have a property that the tool's output schema does not name.
+        arguments: of the call.
+        progress: called with the call's progress, or None.
+        key: the call's idempotency key, passed on to the server; empty for none.
+        trace: the headers of the trace context that the call belongs to.
+    """
+
+    server: str
+    name: str
+    digest: str
+    wrapped: bool
+    roomy: bool
+    arguments: Mapping[str, Json] = MappingProxyType({})
+    progress: Progress | None = None
+    key: str = ""
+    trace: Mapping[str, str] = MappingProxyType({})
+
+
+class Unreachable(ToolError):
+    """A server cannot be started or reached; nothing was sent."""
+
+
+class Owner:
+    """Holds the connection to one server. Everything here runs in one event loop."""
+
+    def __init__(self, name: str, server: Server, terms: Terms) -> None:
+        self.name = name
+        self._server = server
+        self._terms = terms
+        self._report = terms.report
+        self._mask = Mask(() if isinstance(server, LocalServer) else server.secrets)
+        self._access: Access | None = None
+        if isinstance(server, HttpServer) and not server.has_own_header:
+            self._access = Access(name, server, self._mask, terms.sign_ins, terms.asks)
+        self._timeout_s = terms.timeout_s if server.timeout_s is None else server.timeout_s
+        self._wanted = anyio.Event()
+        self._closing = anyio.Event()
+        self._start: asyncio.Future[Link | str] = asyncio.get_running_loop().create_future()
+        self._link: Link | None = None
+        self._scope: anyio.CancelScope | None = None
+        self._starts = 0
+        self._failures = 0
+        self._refused_reported: set[ToolRefused] = set()
+
+    @property
+    def wants_sign_in(self) -> bool:
+        """Whether the server was refused for want of a sign-in."""
+        return self._access is not None and self._access.wants_sign_in
+
+    async def run(self) -> None:
+        """Start the server whenever it is wanted and not there, until `close`."""
+        while not self._closing.is_set():
+            await self._wanted.wait()
+            if not self._closing.is_set():
+                await self._hold()
+        self._settle("the source of its tools is closed")
+
+    def close(self) -> None:
+        """Have the connection ended; `run` comes back when it is, and the process is gone."""
+        self._closing.set()
+        self._wanted.set()
+        if self._link is not None:
+            self._link.over.set()
+        elif self._scope is not None:
+            self._scope.cancel()
+
+    async def listing(self) -> Listing:
+        """Return what the server lists now."""
+        link = await self._linked()
+        try:
+            with anyio.fail_after(self._terms.start_timeout_s):
+                listing = await link.listing()
+        except Exception as error:  # whatever the SDK lets through
+            raise Unreachable(self._sentence(reason_of(error))) from error
+        for refused in listing.refused:
+            if refused not in self._refused_reported:
+                self._refused_reported.add(refused)
+                self._report(refused)
+        return listing
+
+    async def call(self, request: Request) -> Result:
+        """Make one call, and return its result.
+
+        A request that may have reached the server is never sent again.
+
+        Raises:
+            OutcomeUnknown: it was sent, and no answer came.
+            ToolError: it failed, or was not made.
+        """
+        delivery = Delivery()
+        DELIVERY.set(delivery)
+        try:
+            async with asyncio.timeout(self._timeout_s):  # half the cost of a scope of anyio
+                called = await self._called(request, delivery)
+        except TimeoutError:
+            raise self._failure(f"no answer came within {self._timeout_s:g} s", delivery) from None
+        if isinstance(called, InputRequiredResult):
+            asked = ", ".join(sorted({r.method for r in (called.input_requests or {}).values()}))
+            raise ToolError(
+                f"The tool asks for more while it runs ({asked or 'nothing named'}), which a plan"
+                " cannot give; pass it as arguments, or use another tool."
+            )
+        try:
+            found = result_of(called, wrapped=request.wrapped, roomy=request.roomy)
+            if found.left_out and request.progress is not None:
+                request.progress(1.0, None, found.left_out)
+            if self._access is None:
+                return found
+            # a token is long and random: nothing else reads like it
+            return replace(found, value=self._access.mask_tokens.every_text(found.value))
+        except ToolError as error:
+            raise ToolError(self._mask(str(error))) from None
+
+    async def _called(self, request: Request, delivery: Delivery) -> Called:
+        for _ in range(_TRIES_OF_WHAT_WAS_NOT_SENT):
+            link = self._standing() or await self._linked()
+            await self._verify(link, request)
+            delivery.begun = isinstance(self._server, LocalServer)
+            fields: dict[str, object] = {**request.trace}
+            if request.key:
+                fields["toolplan/idempotency-key"] = request.key
+            meta = cast("RequestParamsMeta | None", fields or None)
+            try:
+                return await link.call(request.name, request.arguments, request.progress, meta)
+            except MCPError as error:
+                if error.code == NO_ACCESS:
+                    raise Unreachable(self._sentence(reason_of(error))) from error
+                if not self._is_loss(error, link, delivery):
+                    raise ToolError(self._mask(clean(error.message))) from error
+                if delivery.begun or not link.over.is_set():
+                    raise self._failure(reason_of(error), delivery) from error
+            except Exception as error:  # whatever the SDK lets through
+                if delivery.answer is None:
+                    raise self._failure(reason_of(error), delivery) from error
+                what = "The tool was called, and its answer is not valid in the protocol"
+                words = words_of(to_line(delivery.answer))
+                raise ToolError(self._mask(f"{what} ({reason_of(error)}): {words}")) from error
+        raise self._failure("it ends whenever it is called", delivery)
+
+    async def _verify(self, link: Link, request: Request) -> None:
+        """See that the tool is still the one that the plan was checked with."""
+        try:
+            listing = link.known or await link.listing()
+        except (MCPError, ListingError) as error:
+            raise Unreachable(self._sentence(reason_of(error))) from error
+        now = listing.digests.get(request.name)
+        if now == request.digest:
+            return
+        what = "is not there any more" if now is None else "is not as it was"
+        raise ToolError(
+            f"The tool {request.name!r} of the server {self.name!r} was not called: it {what} since"
+            " the plan was checked; look at the tools, and plan again."
+        )
+
+    def _standing(self) -> Link | None:
+        link = self._link
+        return None if link is None or link.over.is_set() else link
+
+    async def _linked(self) -> Link:
+        """Return a connection that stands, started where there is none."""
+        while (link := self._standing()) is None:
+            self._wanted.set()
+            link = await asyncio.shield(self._start)
+            if isinstance(link, str):
+                raise Unreachable(self._sentence(link))
+            if not link.over.is_set():
+                break
+        return link
+
+    def _pause_s(self) -> float:
+        return min(FIRST_PAUSE_S * 2.0 ** min(self._failures, 10), LONGEST_PAUSE_S)
+
+    async def _hold(self) -> None:
+        """Start the server and hold the connection until it is over."""
+        if self._starts or self._failures:
+            with anyio.move_on_after(self._pause_s()):
+                await self._closing.wait()
+                return
+        link = Link(self.name, self._server, self._mask, self._terms, self._access)
+        stderr, fault, starts = link.stderr, "", self._starts
+        try:
+            fault = await self._held(link)
+        except Exception as error:  # of any kind; the calls that wait get the reason
+            fault = reason_of(error)
+        finally:
+            if stderr is not None:
+                stderr.close()
+            self._link, self._scope = None, None
+        if self._closing.is_set():
+            return
+        if stderr is not None:
+            last = await anyio.to_thread.run_sync(stderr.ending, _STDERR_WAIT_S)
+            fault = f"{fault.rstrip('.')}; it wrote: {clean(last)}" if last else fault
+        fault = self._mask(fault)
+        has_stood = self._starts > starts
+        self._failures = 0 if has_stood else self._failures + 1
+        self._report(ServerLost(self.name, fault, self._pause_s()))
+        if not has_stood:  # calls that have come since one stood wait for the next start
+            self._settle(fault)
+
+    async def _held(self, link: Link) -> str:
+        """Hold a connection; return why it ended."""
+        limit_s = self._terms.start_timeout_s
+        with anyio.CancelScope(deadline=anyio.current_time() + limit_s) as self._scope:
+            scope = self._scope
+            async with link.opened():
+                scope.deadline = math.inf
+                self._link = link
+                self._starts += 1
+                self._report(replace(link.started, starts=self._starts))
+                self._settle(link)
+                if not self._closing.is_set():
+                    await link.over.wait()
+                self._link = None
+            return _ENDINGS[type(self._server)]
+        return f"it did not start within {limit_s:g} s"
+
+    def _settle(self, started: Link | str) -> None:
+        """Give a connection, or why there is none, to the calls that wait for a start."""
+        self._wanted = anyio.Event()
+        self._start.set_result(started)
+        self._start = asyncio.get_running_loop().create_future()
+
+    def _is_loss(self, error: MCPError, link: Link, delivery: Delivery) -> bool:
+        """Return whether `error` means that no answer came, rather than being the answer.
+
+        The code of a lost connection is one that servers use for errors of their own, too. Of a
+        process it is known whether it is there; over HTTP it counts as a loss.
+        """
+        if error.code == REQUEST_TIMEOUT:
+            return True
+        if error.code != CONNECTION_CLOSED:
+            return False
+        if isinstance(self._server, HttpServer):
+            link.stale()  # it may be another server by now
+            return True
+        if not delivery.begun:
+            link.over.set()
+        return link.over.is_set()
+
+    def _failure(self, why: str, delivery: Delivery) -> ToolError:
+        why = why.rstrip(".")
+        if delivery.begun:
+            return OutcomeUnknown(
+                self._sentence(f"{why}; the call was sent, and its outcome is unknown")
+            )
+        return Unreachable(self._sentence(f"{why}; the call was not sent"))
+
+    def _sentence(self, why: str) -> str:
+        return f"The server {self.name!r} failed: {self._mask(why).rstrip('.')}."

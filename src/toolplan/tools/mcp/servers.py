@@ -1,0 +1,335 @@
+"""MCP servers as the usual configuration names them: `{"mcpServers": {name: {…}}}`."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import shlex
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final, Literal, TypeAlias, cast
+from urllib.parse import SplitResult, urlsplit, urlunsplit
+
+from msgspec import Struct
+from pydantic import Field
+
+from toolplan.plan.path import Json
+from toolplan.schema.tool import ToolObjectError
+from toolplan.tools.mcp._oauth_settings import Entry, OAuth, is_safe, read_oauth
+from toolplan.tools.secrets import MASK, names_a_variable, resolved, sounds_secret
+from toolplan.tools.tool_files import parse_json, read_json_file
+
+MAX_CONFIG_BYTES: Final = 1_000_000
+MAX_SERVERS: Final = 100
+
+HttpTransport: TypeAlias = Literal["streamable-http", "sse"]
+
+SERVER_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
+"""What a server may be called: `server.tool` is then a tool's name in every dialect."""
+
+_STDIO_FIELDS: Final = ("command", "args", "env", "cwd")
+_HTTP_FIELDS: Final = ("url", "headers", "oauth")
+_HEADER_NAME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_IGNORED: Final = frozenset(  # what other clients keep there; none of it approves anything
+    {"alwaysAllow", "autoApprove", "description", "disabledTools", "icon", "name", "timeout"}
+)
+_TRANSPORTS: Final[Mapping[str, Literal["stdio", "streamable-http", "sse"]]] = {
+    "stdio": "stdio",
+    "http": "streamable-http",
+    "streamable-http": "streamable-http",
+    "streamable_http": "streamable-http",
+    "streamableHttp": "streamable-http",
+    "sse": "sse",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class StdioServer:
+    """A server that is started as a process of its own, and spoken to over its input and output.
+
+    Attributes:
+        command: the program: a name on the PATH, or a path.
+        args: its arguments.
+        env: variables that it gets besides the harmless ones (PATH, HOME …); nothing else of the
+            environment reaches it.
+        cwd: the folder that it is started in; None is the current one.
+        written_env: `env` as the file says it, with `${NAME}` for what came from the environment.
+        secrets: texts that may never be shown.
+        timeout_s: seconds for each call; None is the source's.
+    """
+
+    command: str
+    args: tuple[str, ...] = ()
+    env: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+    cwd: str | None = None
+    written_env: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+    secrets: tuple[str, ...] = field(default=(), repr=False)
+    timeout_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class HttpServer:
+    """A server that is spoken to over HTTP.
+
+    Attributes:
+        url: where it is.
+        headers: sent with each request.
+        transport: streamable HTTP, or the older SSE.
+        secrets: texts that may never be shown.
+        timeout_s: seconds for each call; None is the source's.
+        oauth: how a token is got, where the entry says it.
+    """
+
+    url: str = field(repr=False)
+    headers: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+    transport: HttpTransport = "streamable-http"
+    secrets: tuple[str, ...] = field(default=(), repr=False)
+    timeout_s: float | None = None
+    oauth: OAuth | None = None
+
+    @property
+    def has_own_header(self) -> bool:
+        """Whether `headers` have credentials already, so that no sign-in is used."""
+        return any(name.lower() == "authorization" for name in self.headers)
+
+
+@dataclass(frozen=True, slots=True)
+class LocalServer:
+    """A server object of the SDK that lives in this process: for tests, and for one's own.
+
+    Attributes:
+        server: an `mcp.server.Server` or `MCPServer`.
+        timeout_s: seconds for each call; None is the source's.
+    """
+
+    server: object
+    timeout_s: float | None = None
+
+
+Server: TypeAlias = StdioServer | HttpServer | LocalServer
+
+
+class _Entry(Entry):
+    """The entry of one server, as it is written."""
+
+    command: str | None = None
+    args: list[str] = Field(default_factory=list[str])
+    env: dict[str, str] = Field(default_factory=dict[str, str])
+    cwd: str | None = None
+    url: str | None = None
+    headers: dict[str, str] = Field(default_factory=dict[str, str])
+    oauth: object = None
+    transport: str | None = None
+    type: str | None = None
+    timeout_s: float | None = Field(default=None, gt=0, le=86_400)
+    disabled: object = None
+
+
+class Command(Struct, frozen=True):
+    """What would be started for a server. `digest` (SHA-256, hex) changes when the command does."""
+
+    server: str
+    line: str
+    digest: str
+
+
+def read_servers(document: str | Path, environment: Mapping[str, str]) -> dict[str, Server]:
+    """Return the servers that a configuration names, without those that are `disabled`.
+
+    Values of `env` and `headers` may name variables of `environment`: `${NAME}`.
+
+    Args:
+        document: a path, or the JSON text itself.
+        environment: where `${NAME}` is looked up; nothing else is.
+
+    Raises:
+        ToolObjectError: it cannot be read; the message says where, and holds no value from the
+            environment.
+    """
+    source = repr(str(document)) if isinstance(document, Path) else "The MCP configuration"
+    if isinstance(document, Path):
+        root = read_json_file(document, source, MAX_CONFIG_BYTES)
+    else:
+        root = parse_json(document, source)
+    named = _fields(root).get("mcpServers")
+    if not isinstance(named, dict):
+        raise ToolObjectError(f'{source} has no object "mcpServers".')
+    entries = cast("dict[str, object]", named)
+    if len(entries) > MAX_SERVERS:
+        raise ToolObjectError(f"{source} names {len(entries)} servers; {MAX_SERVERS} is the most.")
+    return {
+        name: _read_server(name, entry, environment)
+        for name, entry in entries.items()
+        if _fields(entry).get("disabled") is not True
+    }
+
+
+def commands(servers: Mapping[str, Server]) -> list[Command]:
+    """Return the commands that would be started, in the order of `servers`, to be shown beforehand.
+
+    A line shows everything that decides what runs: variables as the file names them, with stars
+    for a secret in the file itself.
+    """
+    found: list[Command] = []
+    for name, server in servers.items():
+        if isinstance(server, StdioServer):
+            parts = [server.command, [*server.args], dict(server.written_env), server.cwd]
+            digest = hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+            found.append(Command(name, _line(server), digest))
+    return found
+
+
+def place_of(server: Server) -> dict[str, Json]:
+    """Return what `server` is, without secrets: a part of the identity that pins hold."""
+    match server:
+        case StdioServer():
+            return {
+                "transport": "stdio",
+                "command": server.command,
+                "args": [*_shown_args(server.args)],
+                "env": {name: _shown_value(name, v) for name, v in server.written_env.items()},
+            }
+        case HttpServer():
+            return {"transport": server.transport, "url": shown_url(server.url)}
+        case LocalServer():
+            return {"transport": "local"}
+
+
+def is_machine(server: HttpServer) -> bool:
+    """Return whether a machine signs in to `server`, not a person."""
+    return server.oauth is not None and server.oauth.grant == "client_credentials"
+
+
+def shown_url(url: str) -> str:
+    """Return `url` without user, password and the values of its query."""
+    try:
+        parts = urlsplit(url)
+        host = parts.netloc.rpartition("@")[2]
+    except ValueError:
+        return MASK
+    query = "&".join(f"{each.partition('=')[0]}={MASK}" for each in parts.query.split("&") if each)
+    return urlunsplit(SplitResult(parts.scheme, host, parts.path, query, ""))
+
+
+def _fields(value: object) -> Mapping[str, object]:
+    return cast("dict[str, object]", value) if isinstance(value, dict) else {}
+
+
+def _read_server(name: str, entry: object, environment: Mapping[str, str]) -> Server:
+    place = f"mcpServers.{name}"
+    if SERVER_NAME.fullmatch(name) is None:
+        raise ToolObjectError(
+            f"A server cannot be called {name!r}: its tools are called SERVER.TOOL, so it takes a"
+            " letter first, then at most 63 letters, digits, '_' and '-'."
+        )
+    fields = {key: each for key, each in _fields(entry).items() if key not in _IGNORED}
+    written = _Entry.read(fields if isinstance(entry, dict) else entry, place)
+    stated = written.transport or written.type
+    transport = _TRANSPORTS.get(stated or ("http" if written.command is None else "stdio"))
+    if transport is None:
+        raise ToolObjectError(
+            f"{place}: the transport {stated!r} is not known; there are stdio, http and sse."
+        )
+    which, own, others = "stdio", _STDIO_FIELDS, _HTTP_FIELDS
+    if transport != "stdio":
+        which, own, others = "HTTP", _HTTP_FIELDS, _STDIO_FIELDS
+    misplaced = [f", not {each!r}" for each in others if each in written.model_fields_set]
+    if getattr(written, own[0]) is None or misplaced:
+        raise ToolObjectError(
+            f"{place}: a server over {which} takes {own[0]!r}{''.join(misplaced[:1])}; 'command' is"
+            " for one over stdio, 'url' for one over HTTP."
+        )
+    if transport == "stdio":
+        return _stdio(written, environment, place)
+    return _http(written, transport, environment, place)
+
+
+def _stdio(entry: _Entry, environment: Mapping[str, str], place: str) -> StdioServer:
+    command = entry.command or ""
+    if not command.strip():
+        raise ToolObjectError(f"{place}.command must be a text that is not empty.")
+    shown = (("command", command), ("cwd", entry.cwd or ""), *(("args", a) for a in entry.args))
+    for where, text in shown:
+        _check_shown(text, f"{place}.{where}")
+    values, secrets = _resolved(entry.env, environment, f"{place}.env")
+    return StdioServer(
+        command, tuple(entry.args), values, entry.cwd, entry.env, secrets, entry.timeout_s
+    )
+
+
+def _http(
+    entry: _Entry, transport: HttpTransport, environment: Mapping[str, str], place: str
+) -> HttpServer:
+    url = entry.url or ""
+    _check_shown(url, f"{place}.url")
+    try:
+        parts = urlsplit(url)
+        is_address = parts.scheme in ("http", "https") and bool(parts.hostname)
+    except ValueError:
+        is_address = False
+    if not is_address:
+        raise ToolObjectError(f"{place}.url must be an http or https address.")
+    headers, secrets = _resolved(entry.headers, environment, f"{place}.headers")
+    for name, value in headers.items():
+        if not (_HEADER_NAME.fullmatch(name) and value.isascii() and value.isprintable()):
+            raise ToolObjectError(f"{place}.headers.{name} is not a header that can be sent.")
+    words = (word for value in headers.values() for word in (value, *value.split()))
+    oauth = read_oauth(entry.oauth, environment, f"{place}.oauth")
+    hidden = (*secrets, *words, *([oauth.client_secret] if oauth and oauth.client_secret else []))
+    server = HttpServer(url, headers, transport, hidden, entry.timeout_s, oauth)
+    if oauth is not None and server.has_own_header:
+        raise ToolObjectError(f"{place} takes 'oauth' or the header 'Authorization', not both.")
+    if oauth is not None and not is_safe(url, near_loopback=True):
+        raise ToolObjectError(f"{place}.url must be https: a token is sent there.")
+    return server
+
+
+def _resolved(
+    written: Mapping[str, str], environment: Mapping[str, str], place: str
+) -> tuple[dict[str, str], tuple[str, ...]]:
+    values: dict[str, str] = {}
+    secrets: list[str] = []
+    for name, text in written.items():
+        values[name], found = resolved(text, environment, f"{place}.{name}")
+        if not name or "=" in name or "\0" in name + values[name]:
+            raise ToolObjectError(f"{place}: {name!r} cannot be a name, or holds a NUL character.")
+        secrets.extend(found)
+        if found or sounds_secret(name):
+            secrets.append(values[name])
+    return values, tuple(secrets)
+
+
+def _check_shown(text: str, place: str) -> None:
+    """Refuse a variable in a text that everybody on the machine can see."""
+    if names_a_variable(text):
+        raise ToolObjectError(
+            f"{place}: variables are read only in 'env' and 'headers', which are not shown;"
+            " what stands here is shown to everyone on the machine."
+        )
+    if "\0" in text:
+        raise ToolObjectError(f"{place} holds a NUL character.")
+
+
+def _line(server: StdioServer) -> str:
+    variables = [f"{name}={_shown_value(name, v)}" for name, v in server.written_env.items()]
+    words = " ".join([*variables, shlex.join([server.command, *_shown_args(server.args)])])
+    return words if server.cwd is None else f"cd {shlex.quote(server.cwd)} && {words}"
+
+
+def _shown_args(args: tuple[str, ...]) -> Iterator[str]:
+    """Yield `args` with stars for what an option like `--api-key` is given."""
+    hides_next = False
+    for arg in args:
+        option, equals, _ = arg.partition("=")
+        is_secret = option.startswith("-") and sounds_secret(option)
+        if hides_next and not arg.startswith("-"):
+            yield MASK
+        else:
+            yield f"{option}={MASK}" if is_secret and equals else arg
+        hides_next = is_secret and not equals
+
+
+def _shown_value(name: str, written: str) -> str:
+    return MASK if sounds_secret(name) and not names_a_variable(written) else written
