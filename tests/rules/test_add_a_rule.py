@@ -70,11 +70,12 @@ def test_what_contributing_says_is_all_there_is_to_do(tmp_path: Path) -> None:
         "pyproject.toml",
     ):
         shutil.copy(ROOT / name, tmp_path / name)
-    rules = tmp_path / "src/toolplan/rules"
+    rules = tmp_path / "src/toolplan/compiler/rules"
     (rules / "no_shouting.py").write_text(RULE, "utf-8")
     table = (rules / "_all.py").read_text("utf-8")
-    imported = "from toolplan.compiler.rules.no_shouting import no_shouting\nfrom toolplan.compiler.rules.order"
-    table = table.replace("from toolplan.compiler.rules.order", imported, 1)
+    order = "from toolplan.compiler.rules.order"
+    imported = f"from toolplan.compiler.rules.no_shouting import no_shouting\n{order}"
+    table = table.replace(order, imported, 1)
     table = table.replace("    fan_out_large,\n)", "    fan_out_large,\n    no_shouting,\n)", 1)
     (rules / "_all.py").write_text(table, "utf-8")
     pair = tmp_path / "tests/rules/no-shouting"

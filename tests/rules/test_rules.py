@@ -71,7 +71,8 @@ def test_each_rule_fires_in_one_pair_and_is_silent_in_another(code: str) -> None
 def test_every_rule_of_every_module_is_in_the_tuple() -> None:
     folder = Path(all_rules.__file__).parent
     modules = [
-        import_module(f"toolplan.rules.{path.stem}") for path in sorted(folder.glob("[!_]*.py"))
+        import_module(f"{all_rules.__package__}.{path.stem}")
+        for path in sorted(folder.glob("[!_]*.py"))
     ]
     found = [each for module in modules for each in vars(module).values() if isinstance(each, Rule)]
     assert {rule.code for rule in found} == {rule.code for rule in RULES}

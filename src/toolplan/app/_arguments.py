@@ -186,7 +186,7 @@ KINDS: Final[Mapping[str, tuple[_Fits, str]]] = {
     "policy": (_instance(Policy), "a toolplan.Policy"),
     "limits": (_instance(Limits), "a toolplan.Limits"),
     "options": (_or_none(_instance(RunOptions)), "a toolplan.RunOptions"),
-    "rules": (_or_none(_each(_instance(Rule))), "a list of rules, as toolplan.rules has"),
+    "rules": (_or_none(_each(_instance(Rule))), "a list of rules, as toolplan.compiler.rules has"),
     "insights": (_each(callable), "a list of functions"),
     "user": (_or_none(_instance(User)), "a User, or leave it out"),
     "planner": (_with_method("propose"), "a planner: it has the method `propose`"),

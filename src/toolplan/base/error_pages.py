@@ -276,4 +276,4 @@ ERROR_PAGES: Final[Mapping[str, str]] = {
     code: f"{means}\n\nHow to fix: {' '.join(fix.split())}"
     for code, means, fix in re.findall(r"^([a-z-]+): (.+)\n((?:    .+\n)+)", _TEXTS, re.MULTILINE)
 }
-"""The page of each code of an error, by code; codes of plans have theirs in `toolplan.rules`."""
+"""The page of each code of an error, by code; codes of plans have theirs with the rules."""

@@ -14,7 +14,7 @@ from typing import Final
 from msgspec import Struct
 
 _MOST_NAMED: Final = 5
-_OURS: Final = str(Path(__file__).parent) + os.sep
+_OURS: Final = str(Path(__file__).parents[1]) + os.sep
 _PACKAGES: Final = tuple(f"{os.sep}{name}{os.sep}" for name in ("site-packages", "dist-packages"))
 
 

@@ -1,8 +1,8 @@
 """From text to a JSON document, for every dialect that is JSON.
 
 Strict JSON comes first. In other text the block that reads as a plan is looked for, made strict by
-repairs that keep every token (`toolplan.plan.text.strict_json`), and what was skipped or repaired is
-reported. All else is refused with its place. What ends inside a value is refused too: a plan that
+repairs that keep every token (`toolplan.plan.text`), and what was skipped or repaired is reported.
+All else is refused with its place. What ends inside a value is refused too: a plan that
 was cut off is not completed by adding brackets, because steps may be missing.
 """
 

@@ -1,4 +1,4 @@
-"""The canonical dialect: the JSON form of `toolplan.plan.canonical`, `${step.path}` for references."""
+"""The canonical dialect: the JSON of `toolplan.plan.canonical`, `${step.path}` for references."""
 
 from __future__ import annotations
 

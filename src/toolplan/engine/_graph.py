@@ -90,7 +90,7 @@ class Graph:
         return {ref.step for _, ref in step_refs(self._steps[position])}
 
     def sinks(self) -> list[str]:
-        """Return the ids of the steps that no other refers to, as `toolplan.plan.model.sinks` does."""
+        """Return the ids of the steps that no other refers to, as `plan.model.sinks` does."""
         return [
             step.id
             for step, dependents in zip(self._steps, self._dependents, strict=True)

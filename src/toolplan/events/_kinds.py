@@ -244,8 +244,8 @@ class CallDecided(_Array, frozen=True, tag="call-decided"):
 class CallWaiting(_Array, frozen=True, tag="call-waiting"):
     """A call with effects has its arguments, and waits until a person allows or refuses it.
 
-    `digest` is that of the call (`toolplan.policy.consent.call_digest`). `origins` says where its values
-    come from (`toolplan.policy.consent.Origin`).
+    `digest` is that of the call (`consent.call_digest`). `origins` says where its values come from
+    (`consent.Origin`).
     """
 
     step: str

@@ -1,7 +1,7 @@
 """JSON Schema read as types.
 
 `Schema.load` reads a schema from outside and refuses harmful ones. `at` follows a path through it,
-as `toolplan.plan.path.select` does through a value. `assignable` says whether values of one schema fit
+as `plan.path.select` does through a value. `assignable` says whether values of one schema fit
 another; where nothing is declared, the verdict is `UNKNOWN`.
 """
 

@@ -1,7 +1,7 @@
 """The request for a summary: the rules, the analysis, and as many rows as fit.
 
 Results of tools are JSON in a delimited block, in which the delimiter cannot occur. Rows may still
-mislead the model, so its text is checked (`toolplan.show.summary.claims`, `toolplan.show.summary.text`).
+mislead the model, so its text is checked (`claims`, `text`).
 """
 
 from __future__ import annotations
