@@ -229,20 +229,27 @@ def about_question(
     )
 
 
+class Fixed(NamedTuple):
+    """A plan with every safe fix applied, and what was wrong with it as it was written."""
+
+    plan: Plan
+    diagnostics: tuple[Diagnostic, ...]
+
+
 def fix(
     plan: Plan,
     tools: Tools | None,
     *,
     policy: Policy = Policy(),
     rules: Sequence[Rule] | None = None,
-) -> Examined:
+) -> Fixed:
     """Apply all safe fixes that do not overlap, and check again, until none is left.
 
     A problem that another one hid in an earlier round is reported too. One that is gone in the end
     is reported as fixed.
     """
     context, diagnostics = _fixed(_context(plan, tools, policy), rules)
-    return Examined(context.plan, diagnostics, context.unchecked)
+    return Fixed(context.plan, diagnostics)
 
 
 def _fixed(
