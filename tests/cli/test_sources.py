@@ -150,7 +150,7 @@ def test_only_what_was_shown_is_accepted(call: Call, example: Path) -> None:
     ("text", "message"),
     [
         ('{"mcpServers": {"a b": {"command": "x"}}}', "a b"),
-        ('{"mcpServers": {"a": {}}}', "mcpServers.a: a server over HTTP takes 'url'"),
+        ('{"mcpServers": {"a": {}}}', "mcpServers.a: a server takes either 'command'"),
         ('{"mcpServers": {"a": {"command": "no-such-program-anywhere"}}}', "no-such-program"),
         ('{"openapi": "3.1.0"}', "no operation"),
         ('{"mcpServers": {"a": {"command": "x", "env": {"T": "${NOT_SET_ANYWHERE}"}}}}', "NOT_SET"),

@@ -153,7 +153,8 @@ def test_an_engine_that_is_wrong_is_found_out(sabotage: str, breach: str, stores
         ),
         # one that takes every tool for one that only reads
         (
-            "from toolplan.schema import tool\ntool.Tool.has_effects = property(lambda self: False)",
+            "from toolplan.schema.tool import Tool\n"
+            "Tool.has_effects = property(lambda self: False)",
             # by where the first kill meets it
             r"is not in the journal|was called \d+ times",
         ),

@@ -208,6 +208,8 @@ async def test_a_call_in_doubt_is_decided_by_a_person(tmp_path: Path) -> None:
         assert f"{command} --retry mail:0" in result["help"]
         again = await served.call("runs", run=result["run"], action="resume")
         assert again["status"] == "in_doubt"
+        refused = await served.refused("runs", run=result["run"], action="cancel")
+        assert refused["error"]["code"] == "run-over"  # its doubt would be forgotten
         assert len(tools.args_of("send")) == 1
         ended = await resume(
             result["run"],

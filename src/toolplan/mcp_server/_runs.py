@@ -41,6 +41,7 @@ from toolplan.storage.journal import JournalError, follow
 MOST_RUNS: Final = 16
 """The maximum number of concurrent runs."""
 
+_OVER: Final = (RunState.SUCCEEDED, RunState.FAILED, RunState.CANCELLED, RunState.IN_DOUBT)
 _ASKING: Final = "asking"
 """What one server at a time holds, while it looks for a run that waits and starts one."""
 _LOOK_S: Final = 0.05
@@ -282,7 +283,7 @@ class Runs(AbstractAsyncContextManager["Runs"]):
     async def cancel(self, prefix: str) -> None:
         """Cancel the run whose name begins with `prefix`; it can be resumed.
 
-        Workers cancel the runs that they have. Calls in doubt stay in doubt.
+        Workers cancel the runs that they have. A run in doubt is over until a person resolves it.
 
         Raises:
             ToolplanError: it is over, or another process works on it.
@@ -294,7 +295,7 @@ class Runs(AbstractAsyncContextManager["Runs"]):
             await asyncio.wait({task})
             return
         status = (await in_thread(self._journal.entry, name)).status
-        if status in (RunState.SUCCEEDED, RunState.FAILED, RunState.CANCELLED):
+        if status in _OVER:
             said = f"The run is over, so there is nothing to cancel: it is {status.value}."
             raise CallRefused("run-over", said, _shown_by(name))
         if await in_thread(self._app.workers.placed, name) is not None:

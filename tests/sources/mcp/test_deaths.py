@@ -30,6 +30,7 @@ from toolplan.tools.mcp import (
     connected,
     connected_here,
 )
+from toolplan.tools.mcp._link import StandardError
 
 SOON_S = 5.0  # far more than it takes, for a machine that is busy
 
@@ -257,3 +258,14 @@ def test_the_end_of_what_a_process_wrote_is_reported(tmp_path: Path) -> None:
     pauses = [each.retry_after_s for each in notices if isinstance(each, ServerLost)]
     assert pauses == sorted(pauses)
     assert pauses[0] < pauses[1]
+
+
+def test_a_long_line_of_standard_error_is_one_line_so_that_no_secret_is_cut() -> None:
+    lines: list[str] = []
+    stderr = StandardError(lines.append)
+    stderr.file.write("began " + "x" * 65_520 + "the-secret" + "x" * 70_000 + " ended\nnext\n")
+    stderr.close()
+    assert stderr.ending(10).endswith("next")
+    assert len(lines) == 2
+    assert lines[0].endswith(" ended")
+    assert "secret" not in lines[0]

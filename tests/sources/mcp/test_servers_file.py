@@ -75,7 +75,7 @@ def test_secrets_are_in_no_text_of_a_server() -> None:
 @pytest.mark.parametrize(
     ("entry", "message"),
     [
-        ({}, "'command' is for one over stdio, 'url' for one over HTTP"),
+        ({}, "takes either 'command' (stdio) or 'url' (HTTP)"),
         ({"command": "x", "url": "http://h"}, "takes 'command', not 'url'"),
         ({"command": ""}, "command must be a text"),
         ({"command": "x", "args": "y"}, ".args: Input should be a valid list"),

@@ -92,11 +92,18 @@ class StandardError:
         return f"…\n{whole}"
 
     def _read(self) -> None:
-        with os.fdopen(self._reading, "rb") as pipe:
-            while line := pipe.readline(_CHUNK):
-                self._keep(line.decode(errors="replace").strip("\r\n"))
+        rest = b""
+        with os.fdopen(self._reading, "rb", buffering=0) as pipe:
+            while chunk := pipe.read(_CHUNK):
+                *lines, rest = (rest + chunk).split(b"\n")
+                rest = rest[-_CHUNK:]
+                for line in lines:
+                    self._keep(line)
+        self._keep(rest)
 
-    def _keep(self, text: str) -> None:
+    def _keep(self, line: bytes) -> None:
+        # a line stays one line: a secret that is cut in two would not be masked
+        text = line.decode(errors="replace").strip("\r")
         if len(text) > _LONGEST_LINE:  # a cause is where a line begins, or where it ends
             text = f"{text[: _LONGEST_LINE // 2]} … {text[-_LONGEST_LINE // 2 :]}"
         if text.strip():

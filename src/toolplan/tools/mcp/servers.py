@@ -236,6 +236,8 @@ def _read_server(name: str, entry: object, environment: Mapping[str, str]) -> Se
     if transport != "stdio":
         which, own, others = "HTTP", _HTTP_FIELDS, _STDIO_FIELDS
     misplaced = [f", not {each!r}" for each in others if each in written.model_fields_set]
+    if stated is None and written.command is written.url is None:
+        raise ToolObjectError(f"{place}: a server takes either 'command' (stdio) or 'url' (HTTP).")
     if getattr(written, own[0]) is None or misplaced:
         raise ToolObjectError(
             f"{place}: a server over {which} takes {own[0]!r}{''.join(misplaced[:1])}; 'command' is"
