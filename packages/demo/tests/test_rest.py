@@ -289,7 +289,8 @@ def test_the_host_is_checked(api: Api, host: str, status: int) -> None:
 
 
 def test_pages_of_other_sites_are_refused(api: Api) -> None:
-    for origin in ("http://demo.own:80", "http://localhost:3000", "http://127.0.0.1", "null"):
+    local = ("http://demo.own:80", "http://localhost:3000", "http://127.0.0.1")
+    for origin in (*local, "https://evil.example", "null"):
         assert api.get("/api/facilities", Origin=origin).status == 403
     assert api.get("/api/facilities", Origin=api.url).status == 200
 

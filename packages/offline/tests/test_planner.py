@@ -372,6 +372,12 @@ def test_what_analysts_say_is_read(question: str, said: str) -> None:
         "which facility has inspected the most contaminants?",
         "facilities that failed most inspections",
         "what does a facility weigh on average?",
+        "how long do shipments weigh on average?",
+        "inspector of the heaviest shipment",
+        "carrier of the latest inspection",
+        "location of the latest shipment",
+        "which carrier has rejected the most shipments?",  # had the most that were rejected
+        "who measured shipment S20250918-012?",
     ],
 )
 def test_what_cannot_be_told_is_asked_back(question: str) -> None:

@@ -191,6 +191,15 @@ def test_a_connection_goes_to_the_address_that_was_looked_at() -> None:
     assert network.connected == [("api.example", "93.184.216.34", "api.example")]
 
 
+@pytest.mark.parametrize("address", ["127.0.0.1", "169.254.169.254", "::ffff:10.0.0.1"])
+def test_nothing_is_connected_to_where_a_name_resolves_into_the_network(address: str) -> None:
+    """S26."""
+    network = Network([address])
+    with pytest.raises(HostBlocked):
+        get(network)
+    assert network.connected == []
+
+
 def test_a_name_that_resolves_otherwise_the_second_time_is_looked_at_again() -> None:
     """S26: DNS rebinding between two calls, and within one by a redirect."""
     network = Network(["93.184.216.34"], ["169.254.169.254"])

@@ -16,7 +16,8 @@ from toolplan.app._approve import Approve, ByPlan, approver_for, by_values
 from toolplan.app._decisions import consents_of, metadata_of
 from toolplan.app._left_out import without_calls
 from toolplan.app._loop import Loop
-from toolplan.app._setup import ADVICE, Setup, Start
+from toolplan.app._setup import Setup, Start
+from toolplan.app.limits import ADVICE
 from toolplan.app.results import AskResult, RunResult
 from toolplan.app.resume import tools_in
 from toolplan.base.errors import ToolplanError

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from toolplan import compiler
 from toolplan.app._approve import Approve
 from toolplan.app._decisions import day_at
-from toolplan.app.limits import NO_LIMITS, LimitOptions, run_options
+from toolplan.app.limits import ADVICE, NO_LIMITS, LimitOptions, run_options
 from toolplan.app.results import AskResult, CheckResult
 from toolplan.app.resume import plan_in
 from toolplan.app.settings import Settings
@@ -42,8 +42,6 @@ from toolplan.show.diagnostics import located
 from toolplan.show.plan_tree import effect_marks
 from toolplan.storage.journal import RunRecord, Store
 
-ADVICE: Final = "run_with"
-"""The metadata of a plan that has run: what its tools were opened with."""
 _MOST_PASSED: Final = 1_000
 _FILE: Final = re.compile(r"""[^\n"'{}()\[\]<>=]{1,300}\.(json|ya?ml|txt|md|plan|toml)""")
 """What is the name of a file, and a plan in no dialect."""

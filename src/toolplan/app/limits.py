@@ -14,6 +14,8 @@ from toolplan.plan.diagnostics import did_you_mean, near
 from toolplan.plan.path import Json
 from toolplan.schema.tool import Toolbox
 
+ADVICE: Final = "run_with"
+"""The metadata of a plan that has run: what its tools were opened with."""
 Concurrency: TypeAlias = int | str | Sequence[str] | Mapping[str, int]
 """The most calls at once: a number for all; `NAME=N` or `{NAME: N}` for a tool or a source."""
 

@@ -10,6 +10,7 @@ import pytest
 
 from toolplan import App
 from toolplan.app.app import AskResult
+from toolplan.compiler.rules.grounding import Said
 from toolplan.plan.path import Json
 from toolplan.planners import Clarification, LLMPlanner, Question
 from toolplan.planners.llm._plan_schema import plan_schema
@@ -231,3 +232,24 @@ def test_a_step_over_the_items_of_a_list_needs_the_list_in_the_second_request() 
     assert asked.plan is not None
     form = Schema.load(model.requests[1].schema)
     assert [form.is_valid(json.loads(each)) for each in (wrong, right)] == [False, True]
+
+
+@pytest.mark.parametrize(
+    ("question", "value", "spelled"),
+    [
+        ("mails to Ada", "ada", "Ada"),
+        ("mails about a Rose and a rose", "rose", None),
+        ("mails about Annabel and ann", "ann", None),
+        ("İİİ mails about anna please", "anna", None),
+    ],
+)
+def test_a_name_is_spelled_as_a_whole_word_of_the_question(
+    question: str, value: str, spelled: str | None
+) -> None:
+    assert Said((question,), "2026-01-01").spelling(value) == spelled
+
+
+def test_names_and_numbers_are_no_contractions_and_no_ordinals() -> None:
+    question = "mails that I've sent to the 2nd person at Rue Ada, ticket T-12"
+    assert Said((question,), "2026-01-01").named == ("Rue", "Ada", "T-12")
+    assert Said(("a" * 100_000,), "2026-01-01").named == ()  # in linear time

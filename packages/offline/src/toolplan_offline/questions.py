@@ -297,6 +297,8 @@ def top_in(w: World, g: Group, m: Part, order: str, a: Part) -> Out:
     """Show the groups with the greatest or the least figure under a condition, as in a period."""
     if isinstance(m, To) and m.np.set.entity != a.set.entity:
         return  # of a deed: only of the things that come of it
+    if not isinstance(m, When) and g[1] != "id" and w.lex.field(Word(*g[:2])).kind != "person":
+        return  # a deed is of people, or of what has an identity
     for said, cost in pre(w, m, a) if isinstance(a, NP) else restrict(w, a, m):
         yield from ((found, cost + more) for found, more in top(w, g, order, said))
 

@@ -285,7 +285,9 @@ def _without_one_sided(made: Node, raw: Node, use: Use) -> Node:
     properties = Place.of(raw).at("properties")
     dropped = {name for name in properties.node if properties.at(name).node.get(keyword) is True}
     rest = without_properties(made, dropped)
-    return rest if use is Use.REQUEST or not dropped else rest | {"properties": made["properties"]}
+    if use is Use.REQUEST or "properties" not in made:
+        return rest
+    return rest | {"properties": made["properties"]}
 
 
 def without_properties(schema: Node, names: Collection[str]) -> Node:

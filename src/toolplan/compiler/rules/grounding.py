@@ -6,6 +6,7 @@ import json
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from datetime import date
 from typing import Final, TypeGuard
 
@@ -24,7 +25,7 @@ from toolplan.compiler.rules.invented_literal import (
 )
 from toolplan.dates import NUMBERS, find_dates
 from toolplan.plan.diagnostics import Severity, words
-from toolplan.plan.model import Step, escape_pointer
+from toolplan.plan.model import Plan, Step, escape_pointer
 from toolplan.plan.path import Json
 from toolplan.schema.tool import Tool
 
@@ -44,7 +45,8 @@ _OF_TIMES: Final = re.compile("date|day|time|since|until|when|week|month|year", 
 _OF_CODES: Final = re.compile("currency|country|state|lang|locale|code|unit|airport", re.IGNORECASE)
 _CODE: Final = re.compile(r"[A-Z]{2,4}")
 _NAMED: Final = re.compile(
-    r"""["“]([^"”]+)["”]|([\w.+@/#-]*\d(?:[\w.+@/#-]*\w)?)|(?<=[\w,;]\s)([A-Z][\w'’-]{2,}|[A-Z]{2})\b"""
+    r"""["“]([^"”]+)["”]|(?<![\w.+@/#-])(?!\d+(?:st|nd|rd|th)\b)([\w.+@/#-]*\d(?:[\w.+@/#-]*\w)?)"""
+    r"""|(?<=[\w,;]\s)((?!I['’])[A-Z][\w'’-]{2,}|[A-Z]{2})\b"""
 )
 """Texts in quotes, words with digits, and words with a capital inside of a sentence."""
 _OTHER: Final = "The question has no value for {!r}."
@@ -101,9 +103,14 @@ class Said:
 
     def spelling(self, value: Json) -> str | None:
         """Return how the question spells `value`, where the capitals of that are missing."""
-        at = self._text.lower().find(value) if isinstance(value, str) else -1
-        found = self._text[at : at + len(str(value))]
-        return found if at > 0 and found != value and not self._text.isupper() else None
+        if not isinstance(value, str) or value in self._text or self._text.isupper():
+            return None
+        found = re.search(rf"(?<!^)\b{re.escape(value)}\b", self._text, re.IGNORECASE)
+        return found[0] if found else None
+
+    def count(self, text: str) -> int:
+        """Return how often the question has the letters of `text`."""
+        return plain(self._text).count(text)
 
     def choices(self, name: str, node: Json) -> list[Json] | None:
         """Return the values of an enum or of a boolean that the question may mean."""
@@ -143,12 +150,19 @@ class _Written(Struct):
         return any(self.value == each.get("default") for each in _branches(self.node))
 
 
+def _said(plan: Plan) -> Said | None:
+    """Return what the question of a plan says; None where no question or no day is known."""
+    texts, today = said_in(plan), plan.metadata.get("reference_date")
+    with suppress(ValueError):
+        return Said(texts, today) if texts and isinstance(today, str) else None
+    return None
+
+
 def _ungrounded(context: PlanContext) -> Iterator[Problem]:
     """Yield the values that the question does not state, and what it names that no step has."""
-    texts, today = said_in(context.plan), context.plan.metadata.get("reference_date")
-    if not texts or not isinstance(today, str):
+    said, reported = _said(context.plan), set[str]()
+    if said is None:
         return
-    said, reported = Said(texts, today), set[str]()
     for each in invented_literal.find(context):
         reported.add(each.pointer)
         yield each
@@ -171,7 +185,7 @@ def _ungrounded(context: PlanContext) -> Iterator[Problem]:
         own, place = of_steps[position], f"/steps/{position}"
         used = Counter(plain(each.value) for each in own if _is_word(each.value))
         for text, uses in used.items():
-            if uses > max(1, plain(texts[0]).count(text)):
+            if uses > max(1, said.count(text)):
                 yield Problem(_TWICE.format(text), place, step.id, _LEAVE_OUT)
         is_about = any(map(said.words.has_some_word, _nouns(step.tool)))
         if not is_about and all(e.is_default or len(steps_with[str(e.value)]) > 1 for e in own):
