@@ -79,8 +79,7 @@ def open(
         rules: what plans are checked by. None: the rules of all installed packages.
         on_note: called with each sentence for the user. None: the log `toolplan`, level INFO.
         on_claim: returns whether a source's claim counts. None: such tools need an approval.
-        grace: seconds for the servers that are missing once others have answered, times their
-            share of all servers; `App.refresh` has their tools later.
+        grace: seconds for late servers, times their share of all; `App.refresh` has the rest.
         clock: seconds since the epoch.
         new_id: returns the name of a run.
     """
