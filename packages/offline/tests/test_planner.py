@@ -376,6 +376,7 @@ def test_what_analysts_say_is_read(question: str, said: str) -> None:
         "inspector of the heaviest shipment",
         "carrier of the latest inspection",
         "location of the latest shipment",
+        "carriers of the last 10 shipments",  # each of them once?
         "which carrier has rejected the most shipments?",  # had the most that were rejected
         "who measured shipment S20250918-012?",
     ],
