@@ -106,14 +106,18 @@ class Story:
         """
         seen: _Seen | None = None
         try:
-            for life in range(MOST_LIVES):
+            for life in range(2 * MOST_LIVES):
                 calm = life >= MOST_LIVES - 4
                 self._live(seen, calm=calm)
                 seen = self._audit(seen)
                 if seen is not None and seen.recovered.status is not None:
                     self._audit_end(seen)
                     return self._outcome(seen, life)
-                self._decide(seen, sure=life >= MOST_LIVES - 5)
+                waits = seen is not None and seen.run.status is RunState.IN_DOUBT
+                if life >= MOST_LIVES - 1 and not waits:
+                    break  # only a person may keep a run open for longer, who retries no more
+                retries = life < MOST_LIVES - 1
+                self._decide(seen, sure=life >= MOST_LIVES - 5, retries=retries)
             raise Breach("The run did not end, although nothing disturbed it any more.")
         finally:
             self._forget_sleeper()
@@ -442,7 +446,7 @@ class Story:
             journal.close()
         return _Seen(events, recover(events), fold(events))
 
-    def _decide(self, seen: _Seen | None, *, sure: bool) -> None:
+    def _decide(self, seen: _Seen | None, *, sure: bool, retries: bool) -> None:
         """Decide as a person may who knows nothing; or nothing yet, where they are not `sure`."""
         self._decisions = {}
         if seen is None or seen.run.status is not RunState.IN_DOUBT:
@@ -451,7 +455,7 @@ class Story:
         if not doubts:
             raise Breach("The run is in doubt, and no call is.")
         for slot in doubts:
-            match self._chance.randrange(3 if sure else 4):
+            match self._chance.randrange(2 if not retries else 3 if sure else 4):
                 case 0:
                     self._decisions[slot] = Decided("abort")
                     self._meddled = True
