@@ -21,7 +21,8 @@ from toolplan.policy import Flow, Policy, Trust, Verdict
 from toolplan.policy.approval import Approval, approve, needs_no_approval
 from toolplan.policy.consent import Effect, ValueApproval
 from toolplan.policy.execution_plan import ExecutionPlan
-from toolplan.schema.tool import Arguments, Tool, Toolbox, ToolCall, current_call
+from toolplan.schema.tool import Arguments, Tool, Toolbox
+from toolplan.schema.tool_call import ToolCall, current_call
 from toolplan.show.effects_view import effects_text
 
 

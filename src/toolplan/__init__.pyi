@@ -47,9 +47,9 @@ from toolplan.schema.tool import Tool as Tool
 from toolplan.schema.tool import Toolbox as Toolbox
 from toolplan.schema.tool import ToolError as ToolError
 from toolplan.schema.tool import ToolObjectError as ToolObjectError
-from toolplan.schema.tool import current_call as current_call
-from toolplan.schema.tool import report_progress as report_progress
-from toolplan.schema.tool import state_label as state_label
+from toolplan.schema.tool_call import current_call as current_call
+from toolplan.schema.tool_call import report_progress as report_progress
+from toolplan.schema.tool_call import state_label as state_label
 from toolplan.storage.journal import Journal as Journal
 from toolplan.storage.journal import JournalError as JournalError
 from toolplan.storage.journal import open_journal as open_journal

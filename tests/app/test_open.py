@@ -12,6 +12,7 @@ import sys
 import types
 from collections.abc import AsyncGenerator, Callable
 from contextlib import closing
+from operator import methodcaller
 from pathlib import Path
 
 import pytest
@@ -83,7 +84,7 @@ def test_the_answer_prints_as_the_command_prints_it(capsys: pytest.CaptureFixtur
     assert result.succeeded
     assert str(result) in printed
     assert "BulkMovers" in str(result)
-    shown: str = getattr(result, "_repr_html_")()  # noqa: B009 - what a notebook asks for
+    shown: str = methodcaller("_repr_html_")(result)  # as a notebook calls it
     assert shown.startswith("<pre>")
     assert len(repr(result)) < 150
 

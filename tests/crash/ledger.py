@@ -16,7 +16,7 @@ from typing import NamedTuple
 from msgspec.structs import astuple
 
 from toolplan.plan.path import Json
-from toolplan.schema.tool import ToolCall
+from toolplan.schema.tool_call import ToolCall
 
 _SYNC = b"sync\n"
 

@@ -22,7 +22,8 @@ from toolplan.plan.path import Json
 from toolplan.policy.approval import Approval, Approver, approve
 from toolplan.policy.consent import Consent, ValueApproval
 from toolplan.policy.execution_plan import ExecutionPlan
-from toolplan.schema.tool import Arguments, Call, ToolError, current_call
+from toolplan.schema.tool import Arguments, Call, ToolError
+from toolplan.schema.tool_call import current_call
 from toolplan.storage.journal import Journal, Lease, RunRecord, Slot, Store, open_journal
 from toolplan.storage.journal.blobs import Blobs
 

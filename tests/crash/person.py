@@ -21,7 +21,7 @@ from toolplan.policy.consent import (
     ValueApproval,
     call_digest,
 )
-from toolplan.schema.tool import ToolCall
+from toolplan.schema.tool_call import ToolCall
 from toolplan.storage.journal import Recovered, Slot
 
 APPROVED: Final = "(approved)"

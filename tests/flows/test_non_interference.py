@@ -35,8 +35,8 @@ from toolplan.schema.tool import (
     Tool,
     Toolbox,
     ToolError,
-    current_call,
 )
+from toolplan.schema.tool_call import current_call
 from toolplan.testing import scripted_extract
 
 Calls = dict[str, list[Arguments]]

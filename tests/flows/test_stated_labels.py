@@ -16,7 +16,8 @@ from toolplan.events import Run, RunState, StepState
 from toolplan.plan.path import Json
 from toolplan.policy import Policy
 from toolplan.policy.approval import approve
-from toolplan.schema.tool import Arguments, Effects, Tool, Toolbox, state_label
+from toolplan.schema.tool import Arguments, Effects, Tool, Toolbox
+from toolplan.schema.tool_call import state_label
 from toolplan.tools.mcp import connected
 
 PLAN: dict[str, Json] = {

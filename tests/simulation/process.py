@@ -12,7 +12,7 @@ from tests.simulation.store import SimulatedJournal
 from tests.simulation.streams import PlanStream
 from tests.simulation.world import Breach
 from toolplan.events import Run
-from toolplan.schema.tool import ToolCall
+from toolplan.schema.tool_call import ToolCall
 
 
 class Process(NamedTuple):

@@ -39,7 +39,8 @@ from toolplan.events import (
 )
 from toolplan.policy.approval import Approval, ApprovalRequired, ApprovalUsed, Approver, approve
 from toolplan.policy.execution_plan import ExecutionPlan
-from toolplan.schema.tool import Effects, ToolCall
+from toolplan.schema.tool import Effects
+from toolplan.schema.tool_call import ToolCall
 from toolplan.storage.journal import JournalError, Recovered, Slot, recover, to_record
 
 MOST_LIVES: Final = 14

@@ -16,7 +16,7 @@ from toolplan.events import CallIntended, Event, PlanSettled, RunApproved, RunSt
 from toolplan.plan.model import Literal, Step
 from toolplan.plan.path import Json
 from toolplan.policy.execution_plan import ExecutionPlan
-from toolplan.schema.tool import ToolCall
+from toolplan.schema.tool_call import ToolCall
 
 STRAY: Final = "stray"
 """The id of a step that some streams give and that is not in the plan."""

@@ -9,17 +9,8 @@ from collections.abc import Callable
 from typing import Final, NamedTuple
 
 from toolplan.plan.path import Json
-from toolplan.schema.tool import (
-    Arguments,
-    Call,
-    Effects,
-    OutcomeUnknown,
-    Tool,
-    Toolbox,
-    ToolCall,
-    ToolError,
-    current_call,
-)
+from toolplan.schema.tool import Arguments, Call, Effects, OutcomeUnknown, Tool, Toolbox, ToolError
+from toolplan.schema.tool_call import ToolCall, current_call
 
 _SLACK_S: Final = 0.01
 KINDS: Final = (

@@ -9,7 +9,7 @@ from functools import cache
 from tests.crash.ledger import Client
 from toolplan import tool
 from toolplan.plan.path import Json
-from toolplan.schema.tool import current_call
+from toolplan.schema.tool_call import current_call
 
 ADDRESS = "TOOLPLAN_TEST_LEDGER"
 

@@ -10,7 +10,8 @@ import os
 from pathlib import Path
 
 from toolplan import tool
-from toolplan.schema.tool import Tool, current_call
+from toolplan.schema.tool import Tool
+from toolplan.schema.tool_call import current_call
 
 
 def _note(version: str) -> None:

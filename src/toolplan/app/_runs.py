@@ -31,7 +31,7 @@ from toolplan.policy import Vouched
 from toolplan.policy.approval import Approver
 from toolplan.policy.consent import Answer, Consent, Decide, Effect, LeaveOut, ValueApproval
 from toolplan.policy.execution_plan import ExecutionPlan
-from toolplan.schema.tool import on_day
+from toolplan.schema.tool_call import on_day
 from toolplan.show import summary as summaries
 from toolplan.storage.journal import Slot, Store
 

@@ -14,7 +14,8 @@ from toolplan.engine._calls import CannotRun
 from toolplan.events import Failure, traces
 from toolplan.plan.model import Step
 from toolplan.plan.path import Json
-from toolplan.schema.tool import Arguments, Call, StatedLabel, Tool, ToolCall
+from toolplan.schema.tool import Arguments, Call, Tool
+from toolplan.schema.tool_call import StatedLabel, ToolCall
 
 _NOTHING_SAID: Final[Mapping[str, Json]] = MappingProxyType({})
 

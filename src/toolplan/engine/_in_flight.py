@@ -28,7 +28,8 @@ from toolplan.events import (
     traces,
 )
 from toolplan.plan.path import Json
-from toolplan.schema.tool import ATTENDED, ToolCall, ToolError
+from toolplan.schema.tool import ToolError
+from toolplan.schema.tool_call import ATTENDED, ToolCall
 from toolplan.storage.journal import KEPT_DURATIONS
 
 if TYPE_CHECKING:

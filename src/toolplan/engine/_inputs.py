@@ -13,7 +13,8 @@ from toolplan.plan.path import Json, NotThere, json_type
 from toolplan.policy import Guards, Policy, Vouched, guards_of, objection
 from toolplan.policy.execution_plan import ExecutionPlan
 from toolplan.schema import Schema, SchemaError, undecided
-from toolplan.schema.tool import Arguments, StatedLabel, Tool
+from toolplan.schema.tool import Arguments, Tool
+from toolplan.schema.tool_call import StatedLabel
 
 
 def filled(

@@ -25,7 +25,8 @@ from toolplan.base import release
 from toolplan.base.errors import ToolplanError
 from toolplan.events import Run
 from toolplan.plan.path import Json
-from toolplan.schema.tool import Arguments, Call, OutcomeUnknown, Tool, ToolCall, current_call
+from toolplan.schema.tool import Arguments, Call, OutcomeUnknown, Tool
+from toolplan.schema.tool_call import ToolCall, current_call
 
 SCOPE: Final = "toolplan"
 

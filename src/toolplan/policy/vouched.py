@@ -14,7 +14,8 @@ from toolplan.plan.path import EVERY, Json, Path, PathSyntaxError, Segment, pars
 from toolplan.policy.labels import Label, Need, Source, Trust
 from toolplan.policy.policy import Keys, Policy
 from toolplan.schema import Absent
-from toolplan.schema.tool import EGRESS, StatedLabel, Tool
+from toolplan.schema.tool import EGRESS, Tool
+from toolplan.schema.tool_call import StatedLabel
 
 OWN_SOURCES: Final = frozenset({"python", "builtin"})
 """Where tools come from that may vouch for their own outputs: from the program of the user."""

@@ -22,18 +22,6 @@ from toolplan.plan.model import Signature
 from toolplan.plan.path import Json, Path
 from toolplan.schema import Schema, SchemaError, tool_version
 from toolplan.schema.paging import Paging, may_give_pages, paging_of
-from toolplan.schema.tool_call import (  # noqa: F401 — part of what tools are given
-    ATTENDED,  # pyright: ignore[reportUnusedImport]
-    REFERENCE_DAY,  # pyright: ignore[reportUnusedImport]
-    AttendedCall,  # pyright: ignore[reportUnusedImport]
-    StatedLabel,  # pyright: ignore[reportUnusedImport]
-    ToolCall,  # pyright: ignore[reportUnusedImport]
-    current_call,  # pyright: ignore[reportUnusedImport]
-    on_day,  # pyright: ignore[reportUnusedImport]
-    reference_day,  # pyright: ignore[reportUnusedImport]
-    report_progress,  # pyright: ignore[reportUnusedImport]
-    state_label,  # pyright: ignore[reportUnusedImport]
-)
 
 _GIVE_TOOLS: Final = "Give a list of tools: functions with @toolplan.tool, or toolplan.Tool."
 

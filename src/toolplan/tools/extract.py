@@ -42,9 +42,8 @@ from toolplan.schema.tool import (
     Lineage,
     Tool,
     ToolError,
-    current_call,
-    report_progress,
 )
+from toolplan.schema.tool_call import current_call, report_progress
 from toolplan.tools.replies import read_json
 
 NAME: Final = "extract"

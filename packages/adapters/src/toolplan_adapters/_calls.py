@@ -11,7 +11,8 @@ from msgspec.structs import replace
 
 from toolplan.base.threads import run_in_thread, threads_of
 from toolplan.plan.path import Json, copied
-from toolplan.schema.tool import Arguments, Call, Tool, Toolbox, current_call
+from toolplan.schema.tool import Arguments, Call, Tool, Toolbox
+from toolplan.schema.tool_call import current_call
 
 Given = TypeVarTuple("Given")
 Result = TypeVar("Result")

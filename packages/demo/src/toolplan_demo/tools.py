@@ -9,15 +9,8 @@ from typing import Final
 from toolplan.base.threads import run_in_thread, threads_of
 from toolplan.plan.path import Json
 from toolplan.schema import Violation
-from toolplan.schema.tool import (
-    Arguments,
-    Effects,
-    Tool,
-    Toolbox,
-    ToolError,
-    ToolObjectError,
-    reference_day,
-)
+from toolplan.schema.tool import Arguments, Effects, Tool, Toolbox, ToolError, ToolObjectError
+from toolplan.schema.tool_call import reference_day
 from toolplan_demo.database import DEFAULT_ROWS, DEFAULT_SEED, Database
 from toolplan_demo.domain import TOOLS as DECLARED
 from toolplan_demo.domain import Declared

@@ -28,7 +28,7 @@ from toolplan.events import (
 )
 from toolplan.policy.approval import Approver, decided_by
 from toolplan.policy.execution_plan import ExecutionPlan
-from toolplan.schema.tool import on_day
+from toolplan.schema.tool_call import on_day
 from toolplan.storage.journal import JournalError, Recovered, RunRecord, recover
 from toolplan.storage.journal.worker_runs import COUNTED
 from toolplan_workers import inbox

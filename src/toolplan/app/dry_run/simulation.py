@@ -32,7 +32,8 @@ from toolplan.plan.model import Array, Limits, Literal, Ref, Step, When, located
 from toolplan.plan.path import Json, NotThere, select
 from toolplan.policy.execution_plan import ExecutionPlan
 from toolplan.schema import Absent, Schema
-from toolplan.schema.tool import Arguments, Call, Effects, Tool, Toolbox, current_call
+from toolplan.schema.tool import Arguments, Call, Effects, Tool, Toolbox
+from toolplan.schema.tool_call import current_call
 
 MAX_SCENARIOS: Final = 32
 MAX_SIMULATED_STEPS: Final = 100_000

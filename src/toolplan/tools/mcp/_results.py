@@ -22,7 +22,8 @@ from mcp.types import (
 from msgspec import Struct
 
 from toolplan.plan.path import Json
-from toolplan.schema.tool import StatedLabel, ToolError
+from toolplan.schema.tool import ToolError
+from toolplan.schema.tool_call import StatedLabel
 from toolplan.tools.mcp._answers import why_unsound
 from toolplan.tools.mcp._texts import clean
 from toolplan.tools.replies import read_json

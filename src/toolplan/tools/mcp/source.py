@@ -35,17 +35,8 @@ from msgspec.structs import replace
 
 from toolplan.events.traces import context_headers
 from toolplan.plan.path import Json
-from toolplan.schema.tool import (
-    Arguments,
-    Call,
-    OutcomeUnknown,
-    Tool,
-    Toolbox,
-    ToolObjectError,
-    current_call,
-    report_progress,
-    state_label,
-)
+from toolplan.schema.tool import Arguments, Call, OutcomeUnknown, Tool, Toolbox, ToolObjectError
+from toolplan.schema.tool_call import current_call, report_progress, state_label
 from toolplan.tools.mcp._link import OnEvent, Terms
 from toolplan.tools.mcp._listing import Listing
 from toolplan.tools.mcp._oauth import Redirects

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from abc import ABC, abstractmethod
 from collections import Counter
 from contextlib import suppress
 from typing import Final
@@ -24,7 +25,7 @@ _NOTIFY: Final = (
 )
 
 
-class _Service:
+class _Service(ABC):
     """A thread that starts when it is first needed, and ends with `close`."""
 
     def __init__(self, connections: Connections) -> None:
@@ -53,8 +54,9 @@ class _Service:
         with self._changed:
             self._changed.wait_for(lambda: self._is_over, seconds)
 
+    @abstractmethod
     def _serve(self) -> None:
-        raise NotImplementedError
+        """Work on the thread until the service is over."""
 
 
 class Notifier(_Service):
