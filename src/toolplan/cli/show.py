@@ -287,7 +287,7 @@ def convert_command(
 ) -> None:
     """Convert a plan to another dialect, on standard output.
 
-    A plan that the dialect cannot express is an error; nothing is left out silently.
+    A plan that the dialect cannot express as a whole is an error.
     """
     plan_file = read_plan(file, from_)
     known_dialect(to)

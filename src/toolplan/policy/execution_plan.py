@@ -52,7 +52,7 @@ class ExecutionPlan(Shown, Struct, frozen=True):
 
     @property
     def skippable(self) -> frozenset[str]:
-        """Ids of steps that may be skipped: by their condition, or that of a step they refer to."""
+        """Ids of steps with a condition, and of all steps that refer to one of these."""
         steps = {step.id: step for step in self.plan.steps}
         found: set[str] = set()
         for name in self.order:

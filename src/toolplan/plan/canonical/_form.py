@@ -221,7 +221,7 @@ def _said(value: Json) -> str:
 
 
 def dump(plan: Plan) -> dict[str, Json]:
-    """Return the canonical form of `plan`: only what is not default, in a fixed order.
+    """Return the canonical form of `plan`: fields in a fixed order, defaults omitted.
 
     The result shares nothing with the plan and may be changed.
     """

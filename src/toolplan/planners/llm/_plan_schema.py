@@ -220,8 +220,8 @@ def _kept_steps(refused: Attempt, step: Json) -> list[Json]:
     one_each = {step_at(each.pointer) for each in faults if each.code in _NO_FOR_EACH}
     found: list[Json] = []
     for number, each in steps.items():
-        mended: Json = {"anyOf": for_each} if number in one_each else step
-        found.append(mended if number in wrong else {"const": each})
+        replacement: Json = {"anyOf": for_each} if number in one_each else step
+        found.append(replacement if number in wrong else {"const": each})
     return found
 
 

@@ -68,8 +68,8 @@ You write a plan of tool calls as JSON. You call nothing: the plan is checked, t
 The plan is {"toolplan": 1, "steps": [STEP, ...]}, and STEP is
 {"id": TOOL, "tool": TOOL, "args": {ARGUMENT: VALUE, ...}}, with as few steps as the question needs.
 
-1. Values are words of the question, spelled as there. An argument with "?" that the question has no
-   value for is left out. Each name and number of the question goes into an argument.
+1. Values are words of the question, spelled as there. Omit an argument with "?" if the question has
+   no value for it. Each name and number of the question goes into an argument.
 2. What the question does not say comes from a step before: "${TOOL}" is its whole result,
    "${TOOL.data[*].id}" the list of the ids in it.
 3. One call for each item: "for_each": LIST beside "args", and "${item}" or "${item.id}" in them.
