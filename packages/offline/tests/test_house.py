@@ -58,6 +58,7 @@ def test_each_part_of_a_rule_can_come_of_something() -> None:
     given = {
         "N",
         "N1",
+        "NK",
         "ND",
         "V",
         "VN",

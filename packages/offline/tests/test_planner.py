@@ -82,7 +82,7 @@ AMBIGUOUS: list[tuple[list[str], str]] = [
     (["Get shipments, facilities, and inspections"], "only the rejected ones"),
     ([], "rejectd shipments"),
     ([], "facilities in Berlin, their shipments and their inspections"),
-    ([], "which kinds of shipments and inspections"),
+    ([], "shipments not from Hamburg or Berlin"),
 ]
 
 

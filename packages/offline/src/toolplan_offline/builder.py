@@ -347,8 +347,8 @@ class Builder:
         """Return the column of a group, the join that it needs, and the rows that are joined."""
         entity, field = group
         if entity == "time":
-            day = sql.name(e.day)
-            return f"CAST(date_trunc('{field}', {table}.{day}) AS DATE) AS {field}", "", None
+            day = sql.day(e.fields[e.day], f"{table}.")
+            return f"CAST(date_trunc('{field}', {day}) AS DATE) AS {field}", "", None
         if entity == e.name:
             return f"{table}.{sql.name(e.fields[field].name)}", "", None
         routes, own = self._checked(e, (there := self.lex.entities[entity])), there.fields.get("id")

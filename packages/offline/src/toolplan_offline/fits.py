@@ -19,13 +19,10 @@ def put(s: Set, *parts: Cond | Link) -> Set | None:
     """Return `s` with more parts; None where they contradict those it has."""
     for new in (p for p in parts if isinstance(p, Cond)):
         for old in s.conditions:
-            if old.field == new.field and old != new and not _are_ends(old, new):
+            ends = {old.op, new.op} <= _BOUNDS and old.op[0] != new.op[0]
+            if old.field == new.field and old != new and not ends:
                 return None
     return s._replace(parts=s.parts | {*parts})
-
-
-def _are_ends(a: Cond, b: Cond) -> bool:
-    return {a.op, b.op} <= _BOUNDS and a.op[0] != b.op[0]
 
 
 def apply(w: World, s: Set, m: Part) -> Out:
@@ -142,7 +139,10 @@ def _belongs(w: World, s: Set, e: Entity, m: Val) -> bool:
     any_ = theirs.kind in ("place", "person", "organisation")  # of mine all values may be known
     alike = [f for f in e.fields.values() if f.kind == theirs.kind]
     mine = [f for f in alike if m.value in f.values or (any_ and not f.values)]
-    if mine and not m.cued:
+    near = [w.lex.entities[each] for each in {s.entity, *w.lex.named(s.entity)} - {m.entity}]
+    open_ = [f for each in near for f in each.fields.values() if f.equal and not f.values]
+    unclear = m.free and any(f.kind in ("place", "name", "") for f in open_)
+    if unclear or (mine and not m.cued):
         cues = [cue for f in mine for cue in f.cues[:1]]
         say = f" Say {', '.join(cues)} or {theirs.cues[0]}." if cues and theirs.cues else ""
         w.refuse(f"{m.value}: of a {e.nouns[0]}, or of its {m.entity}?{say}")
@@ -301,7 +301,8 @@ def many(w: World, s: Set) -> str:
 def groups(w: World, e: str, g: tuple[Any, ...]) -> bool:
     """Return whether things can be put into groups."""
     if g[0] == "time":
-        return bool(w.lex.entities[e].day) and not undated(w, Set(e), When(None, None))
+        day = w.lex.entities[e].fields.get(w.lex.entities[e].day)
+        return bool(day and day.column) and not undated(w, Set(e), When(None, None))
     return g[0] == e or w.lex.reach(e, g[0])
 
 

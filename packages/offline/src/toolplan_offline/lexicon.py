@@ -98,12 +98,14 @@ class Lexicon:
     # --- from entities to words
 
     def _enter(self, entity: Entity) -> None:
+        kinds = {w for f in entity.fields.values() for w in f.words} - {*entity.nouns[:1]}
         for noun in entity.nouns:
             details = noun.endswith(" detail")
+            many = "ND" if details else "NK" if noun in kinds else "N"
             fixed = noun.startswith("what ")  # "what came in" has no plural
             self.add(noun, "ND" if details else "N" if fixed else "N1", entity.name)
             if not fixed:
-                self.add(words.plural(noun), "ND" if details else "N", entity.name)
+                self.add(words.plural(noun), many, entity.name)
         for text in (deed for noun in entity.nouns[:1] for deed in words.participles(noun)):
             self.add(text, "DONE", entity.name)
         if entity.label and entity.label.kind == "person":
@@ -203,17 +205,12 @@ class Lexicon:
                 one, many = words.singular(text), words.plural(text)
                 for form in (one, many, text) if nouns else (many,) if kinds else ():
                     self.add(form, "VN1" if form == one != many else "VN", meaning)
-                if found.kind == "enum" or value is True:
-                    self._enter_rate(text, meaning)
+                rated = (found.kind == "enum" or value is True) and re.fullmatch(r"\S+ed", text)
+                for end in ("ion", "ance", "al", "") if rated else ():  # the acceptance rate
+                    self.add(text[:-2] + end, "VR", meaning)
         if found.kind == "bool" and True in values:
             for text in found.words:
                 self.add(text, "VR", Val(entity.name, found.name, True))
-
-    def _enter_rate(self, text: str, meaning: Val) -> None:
-        """Enter what stands before "rate": as "expired" stands in "the expiry rate"."""
-        if text.endswith("ed") and " " not in text:
-            for end in ("ion", "ance", "al", ""):
-                self.add(text[:-2] + end, "VR", meaning)
 
 
 def _said_of_flag(name: str) -> dict[Any, list[str]]:

@@ -90,6 +90,7 @@ class NP(NamedTuple):
         last: the phrase that came last behind the noun.
         closed: whether nothing can stand before it.
         had: whether the tail hangs on "with": a date behind it can belong to either.
+        kinds: whether the noun also names the values of a field, as "substances" do.
     """
 
     set: Set
@@ -98,6 +99,7 @@ class NP(NamedTuple):
     last: Any = None
     had: bool = False
     closed: bool = False
+    kinds: bool = False
 
 
 class When(NamedTuple):

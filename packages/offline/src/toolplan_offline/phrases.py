@@ -65,12 +65,6 @@ def not_(w: World, m: Part) -> Out:
         yield Not(m), 0
 
 
-def to_two(w: World, a: NP, b: NP, word: str) -> Out:
-    """Tie a thing to two others."""
-    if not (a.set.is_record and b.set.is_record):
-        yield Both(To(a, word=word), To(b, word=word), "and"), 0
-
-
 def role(w: World, said: Word, by: Part) -> Out:
     """Tie a thing to what has a role for it ("led by"): a thing, a name or a phrase about it."""
     there = w.lex.field(said).ref.split(".")[0]
@@ -166,9 +160,9 @@ def between(w: World, a: Amount, b: Amount, f: Word | None = None) -> Out:
 # --- things
 
 
-def noun(w: World, e: str, cost: str = "0", one: str = "") -> Out:
-    """Mean all things of a kind; `one`: the noun is in the singular, and may mean one of them."""
-    yield NP(Set(e), one=bool(one)), int(cost)
+def noun(w: World, e: str, cost: str = "0", one: str = "", kinds: str = "") -> Out:
+    """Mean all things of a kind; `one`: perhaps one of them; `kinds`: or values of a field."""
+    yield NP(Set(e), one=bool(one), kinds=bool(kinds)), int(cost)
 
 
 def who(w: World, e: str, m: Part) -> Out:

@@ -87,7 +87,9 @@ class OfflinePlanner:
         before = read_conversation(question.context)
         chosen = _chosen_plan(before.pending, question.text)
         if chosen is not None:
-            return _relabelled(chosen, question)
+            metadata = {**chosen.get("metadata", {}), "query": question.text}
+            metadata.pop("provenance", None)  # its places are those in another text
+            return written.draft({**chosen, "metadata": metadata})
         caller = self._known(tools)[2]
         if caller.begins(question.text):
             return caller.plan(question)
@@ -237,13 +239,6 @@ def _chosen_option(options: tuple[str, ...], reply: str) -> int | None:
 
 def _plain(text: str) -> str:
     return " ".join(text.lower().split()).strip(" .!?\"'")
-
-
-def _relabelled(plan: dict[str, Any], question: Question) -> Draft:
-    """Return the plan of an option that was chosen, as the plan for what was said."""
-    metadata = {**plan.get("metadata", {}), "query": question.text}
-    metadata.pop("provenance", None)  # its places are those in another text
-    return written.draft({**plan, "metadata": metadata})
 
 
 def offline(context: PlannerContext) -> OfflinePlanner:

@@ -63,7 +63,8 @@ def _reason(question: str, value: Part, said: Said, earlier: str | None) -> Json
     if type(value) is dict:  # the tables of a statement
         return {"ref": ", ".join(cast("dict[str, Json]", value))}
     wanted = cast("list[Json]", value) if type(value) is list else [value]
-    places = [(start, end) for each, start, end in said if any(_is(each, v) for v in wanted)]
+    texts = [str(v).partition("T")[0] for v in wanted if isinstance(v, str)]
+    places = [(start, end) for each, start, end in said if each in wanted or each in texts]
     if not places and earlier is not None:
         return {"earlier": earlier}
     if not places:
@@ -75,10 +76,6 @@ def _reason(question: str, value: Part, said: Said, earlier: str | None) -> Json
     first -= bool(start) and not question[start - 1].isspace()
     last = len(question[:end].split()) - 1
     return {"words": [first, last], "text": " ".join(question.split()[first : last + 1])}
-
-
-def _is(said: object, value: object) -> bool:
-    return said == value or (isinstance(value, str) and value.startswith(f"{said}T"))
 
 
 def _reference(text: str) -> Json:

@@ -29,7 +29,10 @@ from toolplan_offline.world import Out, Part, World
 
 def show(w: World, np: NP) -> Out:
     """Show things; of a bare noun in the singular it is not known which."""
-    if not (np.one and not np.set.parts):
+    day = w.lex.entities[np.set.entity].day if np.kinds else ""
+    if np.kinds and all(c.field == day for c in np.set.conditions):
+        w.refuse(f"The {many(w, np.set)}, or each kind of them once?")
+    elif not (np.one and not np.set.parts):
         yield Show((np.set,), np.last is not None), 0
 
 
@@ -237,6 +240,8 @@ def restrict(w: World, a: Part, m: Part) -> Out:
         return
     is_own = not isinstance(m, To) or m.np.set == a.set
     denies = isinstance(m, Not) or (isinstance(m, Val) and m.value is False)
+    if a.by and isinstance(m, To) and not m.negated and not m.np.set.parts:
+        return  # "by kind of boat" is about the kind, not about the boats
     if a.said or (is_own and not (a.by and denies)):
         for s, cost in apply(w, a.set, m):
             yield a._replace(set=s, said=a.said or isinstance(m, To)), cost
@@ -344,9 +349,8 @@ def newest(w: World, order: str, np: NP, *n: float | None) -> Out:
         return
     if order == "asc" and e.label and e.label.kind == "person":
         return  # the oldest is not who came first
-    s = _so_far(w, np.set, e) if order == "desc" else np.set
+    s = _so_far(w, np.set, e, order)
     if s is None:
-        w.refuse(f"The last {many(w, np.set)} up to today, or of those that lie ahead?")
         return
     first = given[0] if given else s.limit or (1 if np.one else None)
     if first and e.limit and e.order == (e.day, order):
@@ -355,13 +359,20 @@ def newest(w: World, order: str, np: NP, *n: float | None) -> Out:
         yield Rank(s._replace(limit=None), e.day, order, first), 0
 
 
-def _so_far(w: World, s: Set, e: Entity) -> Set | None:
-    """Return the things up to today; None where those that lie ahead are asked for."""
+def _so_far(w: World, s: Set, e: Entity, order: str) -> Set | None:
+    """Return the things up to today; None, and ask, where another date or another end is meant."""
+    texts = {t for c in s.conditions for t in e.fields[c.field].values.get(c.value, ())}
+    others = [f for f in e.fields.values() if f.kind == "date" and f.name != e.day]
+    if any(texts & {*f.words} for f in others):
+        w.refuse(f"The {many(w, s)} by which of their dates?")
+        return None
     ends = [c.value for c in s.conditions if c.field == e.day and c.op == "<="]
-    if not e.plans_ahead(e.day) or (ends and ends[0] <= w.today):
+    if order == "asc" or not e.plans_ahead(e.day) or (ends and ends[0] <= w.today):
         return s
-    said = {str(c.value) for c in s.conditions} & ENGLISH.classes["ahead"]
-    return None if said else put(s, Cond(e.day, "<=", w.today))
+    if {str(c.value) for c in s.conditions} & ENGLISH.classes["ahead"]:
+        w.refuse(f"The last {many(w, s)} up to today, or of those that lie ahead?")
+        return None
+    return put(s, Cond(e.day, "<=", w.today))
 
 
 def ordered(w: World, q: Part, order: str) -> Out:

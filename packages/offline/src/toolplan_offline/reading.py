@@ -117,7 +117,8 @@ class Reading:
         found = [*self._phrases(), *numbers, *times]
         skipped = {k for e in found if e.category == "SKIP" for k in range(e.start, e.end)}
         found += self._names({k for e in found for k in range(e.start, e.end)} | skipped)
-        self._drop_commas(skipped)
+        for order in (range(len(self.tokens)), reversed(range(len(self.tokens)))):
+            skipped.update(takewhile(lambda k: k in skipped or self.tokens[k].low == ",", order))
         self.kept = [k for k in range(len(self.tokens)) if k not in skipped]
         self.chart: Chart | None = None
         if not (self.unknown or self.asked) and self.kept:
@@ -231,11 +232,6 @@ class Reading:
         follows = after is not None and after.text[:1].isupper()
         return at > 0 or follows or t.text[1:] != t.text[1:].lower()
 
-    def _drop_commas(self, skipped: set[int]) -> None:
-        """Skip commas at the two ends, where all beyond them means nothing."""
-        for order in (range(len(self.tokens)), reversed(range(len(self.tokens)))):
-            skipped.update(takewhile(lambda k: k in skipped or self.tokens[k].low == ",", order))
-
     def _placed(self, found: list[Edge]) -> list[Edge]:
         """Return the edges over the words that mean something."""
         place = {k: n for n, k in enumerate(self.kept)}
@@ -246,7 +242,7 @@ class Reading:
             if e.category == "SKIP" or not within:
                 continue
             # a noun inside a phrase that asks, as "check for", is less likely one
-            noun = e.category in ("N", "N1") and any(
+            noun = e.category in ("N", "NK", "N1") and any(
                 a.start <= e.start and e.end <= a.end for a in asks
             )
             edges[Edge(within[0], within[-1] + 1, e.category, e.meaning, e.cost + noun)] = None

@@ -6,7 +6,7 @@ import re
 from typing import Final
 
 from toolplan_offline.meaning import Agg, Cond
-from toolplan_offline.schemas import Entity
+from toolplan_offline.schemas import Entity, Field
 
 _PLAIN: Final = re.compile(r"[a-z_][a-z0-9_]*")
 _RESERVED: Final = frozenset([
@@ -40,6 +40,12 @@ def literal(value: object) -> str:
     return "'" + str(value).replace("'", "''") + "'"
 
 
+def day(found: Field, table: str = "") -> str:
+    """Return a date's column; what is declared as a text must be a date."""
+    column = table + name(found.name)
+    return f"CAST({column} AS DATE)" if found.json == "string" else column
+
+
 def where(e: Entity, c: Cond) -> str:
     """Return a condition on a column."""
     found = e.fields.get(c.field)
@@ -56,6 +62,7 @@ def where(e: Entity, c: Cond) -> str:
         texts = [literal(v) for v in given]
         if found.json == "date-time":
             column = f"CAST({column} AS DATE)"
+        column = day(found) if found.kind == "date" and found.json == "string" else column
     if c.op in ("in", "each"):
         return f"{column} IN ({', '.join(texts)})"
     if c.op == "not in":
