@@ -198,8 +198,7 @@ class Check:
 def _check(
     database: Database, text: str, tables: Mapping[str, _Given] | None, problems: list[Problem]
 ) -> ComputedOutput:
-    known = [name for given in (tables or {}).values() for name in given.expected().readings]
-    statement = database.statement(text, None if tables is None else tuple(tables), known)
+    statement = database.statement(text, None if tables is None else tuple(tables))
     found = (*problems, *(("/sql", problem) for problem in statement.problems))
     if found or tables is None:
         return ComputedOutput(None, found)

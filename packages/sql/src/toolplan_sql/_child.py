@@ -57,7 +57,7 @@ _SCALARS = {
     **dict.fromkeys(("float", "double", "decimal"), "number"),
     **dict.fromkeys(("varchar", "enum", "uuid", "time"), "string"),
     **dict.fromkeys(("timestamp", "timestamp_s", "timestamp_ms", "timestamp_ns"), "date-time"),
-    "timestamp with time zone": "instant",
+    "timestamp with time zone": "date-time",
     "boolean": "boolean",
     "date": "date",
     "null": "unknown",
@@ -264,7 +264,7 @@ def _time(value: _Driver) -> _Json:
 
 
 _READERS: dict[str, _Reader] = {
-    **dict.fromkeys(("date", "date-time", "instant"), _time),
+    **dict.fromkeys(("date", "date-time"), _time),
     "number": _number,
     "json": json.loads,
     "string": str,

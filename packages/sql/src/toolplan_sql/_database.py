@@ -154,9 +154,7 @@ class Database:
             timer.cancel()
             timer.join()  # it could stop the next user of this database
 
-    def statement(
-        self, text: str, tables: Collection[str] | None, columns: Collection[str] = ()
-    ) -> Statement:
+    def statement(self, text: str, tables: Collection[str] | None) -> Statement:
         """Read `text`; what may not run is listed in the statement's `problems`.
 
         `tables` are the names that it may read, None where they are not known.
@@ -167,7 +165,7 @@ class Database:
             raise
         except SqlFault as fault:
             return Statement(text, (str(fault),))
-        return examine(text, tree, tables, columns, self._functions())
+        return examine(text, tree, tables, self._functions())
 
     def lineage(self, text: str, tables: Mapping[str, Table]) -> StatementLineage | None:
         """Return the lineage of what `text` gives, None where it cannot be followed."""

@@ -9,7 +9,7 @@ Nothing here knows a database; `toolplan_sql._database` speaks to one.
 | `number` | `DOUBLE`; `DECIMAL(38, …)` where a double would round | `number` |
 | `boolean` | `BOOLEAN` | `boolean` |
 | `date` | `DATE` | `string`, `format: date` |
-| `date-time` | `TIMESTAMP` (as the clock shows), `TIMESTAMPTZ` | `string`, `format: date-time` |
+| `date-time` | `TIMESTAMP` (as the clock shows) | `string`, `format: date-time` |
 | list | `T[]` | `array` with `items` |
 | struct | `STRUCT(…)` | `object` with `properties` and no others |
 | map | `MAP(VARCHAR, T)` | `object` with `additionalProperties` and no `properties` |
@@ -53,13 +53,9 @@ class Scalar(StrEnum):
     UNKNOWN = "unknown"
     HUGE = "huge"
     """An integer beyond 64 bits."""
-    INSTANT = "instant"
-    """A moment, compared as one; which day it is on is not known."""
 
 
-WORDS: Final = tuple(
-    word.value for word in Scalar if word not in (Scalar.UNKNOWN, Scalar.HUGE, Scalar.INSTANT)
-)
+WORDS: Final = tuple(each.value for each in Scalar if each not in (Scalar.UNKNOWN, Scalar.HUGE))
 """The names that the `columns` argument of the tool may give to a type."""
 
 
@@ -124,7 +120,6 @@ _SQL: Final[Mapping[Scalar, str]] = {
     Scalar.BOOLEAN: "BOOLEAN",
     Scalar.DATE: "DATE",
     Scalar.DATE_TIME: "TIMESTAMP",
-    Scalar.INSTANT: "TIMESTAMP WITH TIME ZONE",
     Scalar.JSON: "JSON",
     Scalar.UNKNOWN: '"NULL"',
 }
@@ -168,8 +163,8 @@ def sql_type(column: ColumnType) -> str:
 def describe(column: ColumnType) -> str:
     """Return the name of `column` for people."""
     match column:
-        case Scalar.HUGE | Scalar.INSTANT:
-            return "integer" if column is Scalar.HUGE else "date-time"
+        case Scalar.HUGE:
+            return "integer"
         case Scalar():
             return column.value
         case DecimalOf():
@@ -187,7 +182,7 @@ def schema_of(column: ColumnType, *, nullable: bool = True) -> dict[str, Json]:
     match column:
         case Scalar.JSON | Scalar.UNKNOWN:
             return {}
-        case Scalar.DATE | Scalar.DATE_TIME | Scalar.INSTANT:
+        case Scalar.DATE | Scalar.DATE_TIME:
             return {**_typed("string", nullable), "format": describe(column)}
         case Scalar() | DecimalOf():
             return _typed(describe(column), nullable)

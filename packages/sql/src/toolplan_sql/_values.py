@@ -314,7 +314,6 @@ _FITS: Final[Mapping[Scalar, Callable[[Json], bool]]] = {
     Scalar.BOOLEAN: lambda value: isinstance(value, bool),
     Scalar.DATE: lambda value: isinstance(value, str) and _is_date(value),
     Scalar.DATE_TIME: lambda value: isinstance(value, str) and moment(value) is not None,
-    Scalar.INSTANT: lambda value: isinstance(value, str) and moment(value) is not None,
     Scalar.JSON: lambda _: True,
     Scalar.UNKNOWN: lambda _: True,
 }
@@ -329,21 +328,18 @@ def storable(values: Sequence[Json], column: ColumnType) -> list[Json]:
                 return lambda v: int(v) if isinstance(v, float) else v
             case DecimalOf():  # as text, because a float may be written with an exponent
                 return lambda v: None if v is None else format(Decimal(repr(v)), "f")
-            case Scalar.DATE_TIME | Scalar.INSTANT:
-                is_moment = part is Scalar.INSTANT
-                return lambda v: _stored(v, is_moment) if isinstance(v, str) else v
+            case Scalar.DATE_TIME:
+                return lambda v: _clock(v) if isinstance(v, str) else v
             case Scalar():
                 return lambda v: v
 
     return list(map(converter(column, stored, all_fields=True), values))
 
 
-def _stored(text: str, is_moment: bool) -> str:
-    """Return the time `text` as UTC, or without its zone."""
+def _clock(text: str) -> str:
+    """Return the time `text` without its zone."""
     found = moment(text)
-    if found is None:
-        return text
-    return f"{found.instant.isoformat()}Z" if is_moment else found.clock.isoformat()
+    return text if found is None else found.clock.isoformat()
 
 
 def shown(value: Json) -> str:
