@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import date
-from decimal import Decimal
+from decimal import Context, Decimal
 from typing import Final, NamedTuple
 
 from toolplan.plan.path import Json
@@ -38,6 +38,7 @@ MOST_IN_DOUBLE: Final = 2**53
 _BIGINT: Final = range(-(2**63), 2**63)
 _HUGEINT: Final = range(-(2**127) + 1, 2**127)
 _DIGITS: Final = 38
+_AS_WRITTEN: Final = Context(prec=400)
 
 
 class Use(NamedTuple):
@@ -209,11 +210,10 @@ def decimal_type(values: Iterable[float]) -> DecimalOf | None:
     """Return the decimals that hold all of `values` as they are written, or None."""
     before = after = 0
     for value in values:
-        _, digits, exponent = Decimal(repr(value)).as_tuple()
+        _, digits, exponent = Decimal(repr(value)).normalize(_AS_WRITTEN).as_tuple()
         if not isinstance(exponent, int):
             return None
-        zeros = len(digits) - len(str(int("".join(map(str, digits)))).rstrip("0") or "0")
-        after = max(after, -(exponent + zeros) if any(digits) else 0)
+        after = max(after, -exponent)
         before = max(before, len(digits) + exponent)
     return DecimalOf(after) if before + after <= _DIGITS else None
 
@@ -329,17 +329,11 @@ def storable(values: Sequence[Json], column: ColumnType) -> list[Json]:
             case DecimalOf():  # as text, because a float may be written with an exponent
                 return lambda v: None if v is None else format(Decimal(repr(v)), "f")
             case Scalar.DATE_TIME:
-                return lambda v: _clock(v) if isinstance(v, str) else v
+                return lambda v: found.clock.isoformat() if (found := moment(str(v))) else v
             case Scalar():
                 return lambda v: v
 
     return list(map(converter(column, stored, all_fields=True), values))
-
-
-def _clock(text: str) -> str:
-    """Return the time `text` without its zone."""
-    found = moment(text)
-    return text if found is None else found.clock.isoformat()
 
 
 def shown(value: Json) -> str:
