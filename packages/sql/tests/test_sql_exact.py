@@ -445,3 +445,49 @@ def test_numbers_get_the_type_that_holds_each_of_them(
 @pytest.mark.parametrize("value", [2**127, 10**400, -(10**400), 1e40, 1.5, float("inf")])
 def test_what_no_integer_column_holds_is_named(value: float) -> None:
     assert misfit([1, value], Scalar.INTEGER) == 1
+
+
+@pytest.mark.parametrize(
+    ("sql", "values", "said"),
+    [
+        (
+            "SELECT n FROM t WHERE v = 9007199254740993",
+            [float(2**53)],
+            "literal '9007199254740993'",
+        ),
+        ("SELECT n FROM t WHERE v = '9007199254740993'", [0.5], "has more digits"),
+        ("SELECT n FROM t WHERE v IN (1, 12345678901234567.25)", [0.5], "'12345678901234567.25'"),
+        ("SELECT v * 100000000000000000000000001 AS r FROM t", [0.5], "has more digits"),
+        ("SELECT n FROM t WHERE v > '2026-01-01T00:00:00.1234567'", [f"{EAST[:19]}Z"], "literal"),
+        ("SELECT v::JSON AS r FROM t", ['{"a": [0.1000000000000000000001]}'], "JSON number keeps"),
+        ("SELECT v::JSON AS r FROM t", ["12345678901234567890123456789.5"], "JSON number keeps"),
+        ("SELECT v::JSON AS r FROM t", ['{"a": 1, "b": 2, "a": 2}'], "the key 'a' twice"),
+        ("SELECT v::TIMESTAMP_NS AS r FROM t", ["2026-01-01T00:00:00"], "JSON cannot say"),
+        ("SELECT date_part(['epoch'], v) AS r FROM t", [EAST], "takes times for those of UTC"),
+        ("SELECT v::TIMETZ::VARCHAR AS r FROM t", [EAST], "takes times for those of UTC"),
+    ],
+)
+def test_what_a_type_would_round_or_drop_without_a_word_is_refused(
+    sql: str, values: list[Json], said: str
+) -> None:
+    with pytest.raises(ToolError, match=re.escape(said)):
+        run(sql, {"t": rows_of(values)})
+
+
+@pytest.mark.parametrize(
+    ("sql", "value", "expected"),
+    [
+        ("SELECT n FROM t WHERE v = 9007199254740993", 2**53 + 1, 0),
+        ("SELECT n FROM t WHERE v > 0.1 AND v < 9007199254740992", 0.25, 0),
+        ("SELECT v * 3.14159265358979323846 > 1.5 AS r FROM t", 0.5, True),
+        (
+            "SELECT v::JSON AS r FROM t",
+            "[0.1, 1e22, 12345678901234567890]",
+            [0.1, 1e22, 12345678901234567890],
+        ),
+        ("SELECT n FROM t WHERE v > '2026-01-01T00:00:00.123456000'", "2026-01-01T00:00:01", 0),
+    ],
+)
+def test_what_is_held_as_it_is_written_is_read(sql: str, value: Json, expected: Json) -> None:
+    [row] = run(sql, {"t": rows_of([value])})
+    assert [*row.values()] == [expected]

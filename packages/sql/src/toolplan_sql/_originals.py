@@ -15,7 +15,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 from toolplan.plan.path import Json
 from toolplan_sql._faults import SqlFault
-from toolplan_sql._functions import Call
+from toolplan_sql._functions import CAST, TRY_CAST, Call
 from toolplan_sql._times import (
     Moment,
     disordered,
@@ -42,6 +42,8 @@ Name: TypeAlias = tuple[str, str]
 
 _ROUNDING: Final = frozenset({"DOUBLE", "FLOAT"})
 _EXACT: Final = re.compile(r"U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|DECIMAL\b.*")
+_NUMBER: Final = re.compile(r"[-+]?\d+(\.\d*)?", re.ASCII)
+_FINE_TIME: Final = re.compile(r":\d\d\.\d{6}\d*[1-9]", re.ASCII)
 _INTEGERS: Final = frozenset[ColumnType]({Scalar.INTEGER, Scalar.HUGE})
 _AS_TEXT: Final = "Declare it as 'string' in 'columns' to read it as text."
 _IN_UTC: Final = "Give 'zone', as UTC, to read all times by the clocks of one zone."
@@ -267,6 +269,26 @@ class Originals:
     def are_plain(self) -> bool:
         """Whether no time and no number of a result can differ from how the tables write it."""
         return not self._times and not _odd_numbers(self._columns.values())
+
+
+def require_literals(calls: Iterable[Call]) -> None:
+    """Raise where a literal of a bound statement is rounded to the type that it is compared as.
+
+    Raises:
+        SqlFault: a double, or a time, has fewer digits.
+    """
+    for call in calls:
+        text = call.literal
+        is_rounded = call.result == "TIMESTAMP" and _FINE_TIME.search(text)
+        if call.result == "DOUBLE" and _NUMBER.fullmatch(text):
+            value = Decimal(text)
+            is_large = abs(value) > MOST_IN_DOUBLE
+            is_rounded = is_large and Decimal(repr(float(text))) != value
+        if is_rounded and call.name in (CAST, TRY_CAST):
+            raise SqlFault(
+                f"The literal {shown(text)} has more digits than a number with a fraction, or a"
+                " time, can have."
+            )
 
 
 def roundings(calls: Iterable[Call]) -> Counter[Call]:

@@ -26,7 +26,9 @@ _LIKE_A_TIME: Final = re.compile(
 )
 _ZONE: Final = re.compile(r":\d{2}(?:\.\d+)?\s*(?P<zone>[Zz]|[+-]\d{2}(?::?\d{2})?)$", re.ASCII)
 _FRACTION: Final = re.compile(r"\.\d+", re.ASCII)
-_ZONED_TYPES: Final = frozenset({"TIMESTAMP WITH TIME ZONE", "TIMESTAMPTZ_NS"})
+_ZONED_TYPES: Final = frozenset(
+    {"TIMESTAMP WITH TIME ZONE", "TIMESTAMPTZ_NS", "TIME WITH TIME ZONE"}
+)
 _CLOCK_TYPES: Final = frozenset({"TIMESTAMP", "TIMESTAMP_NS", "TIMESTAMP_MS", "TIMESTAMP_S"})
 _CASTS: Final = frozenset({CAST, TRY_CAST})
 _OF_MOMENTS: Final = frozenset({
@@ -146,8 +148,12 @@ def measures_time(calls: Iterable[Call]) -> bool:
 def reads_clocks_as_utc(calls: Iterable[Call]) -> bool:
     """Return whether a bound statement takes what clocks show for what those of UTC show."""
     return any(
-        ((call.name in _CASTS and call.result in _ZONED_TYPES) or call.name in _OF_MOMENTS)
-        and not _CLOCK_TYPES.isdisjoint(call.types)
+        not _CLOCK_TYPES.isdisjoint(call.types)
+        and (
+            call.name in _OF_MOMENTS
+            or (call.name in _CASTS and call.result in _ZONED_TYPES)
+            or "LIST" in call.types  # of parts, of which `epoch` may be one
+        )
         for call in calls
     )
 

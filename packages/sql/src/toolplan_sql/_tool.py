@@ -31,7 +31,14 @@ from toolplan_sql._database import Database
 from toolplan_sql._faults import MissingColumn, SqlFault, Stopped
 from toolplan_sql._functions import Call
 from toolplan_sql._lineage import StatementLineage
-from toolplan_sql._originals import Column, Name, Originals, passed_on, roundings
+from toolplan_sql._originals import (
+    Column,
+    Name,
+    Originals,
+    passed_on,
+    require_literals,
+    roundings,
+)
 from toolplan_sql._statement import Statement
 from toolplan_sql._times import in_zone, zone_named
 from toolplan_sql._types import (
@@ -162,6 +169,7 @@ def _bound(
         )
         raise SqlFault(f"No row has a column {fault.column!r}. {hint}") from fault
     originals.require_clocks(binding.calls)
+    require_literals(binding.calls)
     if roundings(binding.calls) and (doubles := originals.as_doubles(binding.tables)):
         others: tuple[Call, ...] = ()
         with suppress(SqlFault):  # a function that takes integers only
