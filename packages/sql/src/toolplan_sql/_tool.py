@@ -288,8 +288,6 @@ def _rows(name: str, value: Json) -> list[dict[str, Json]]:
     return rows
 
 
-NAME: Final = "sql"
-
 _IDENTIFIER: Final = "^[A-Za-z_][A-Za-z0-9_]{0,62}$"
 _DEFAULT_LIMITS: Final = SqlLimits()
 
@@ -302,7 +300,7 @@ def sql_tool(limits: SqlLimits = _DEFAULT_LIMITS) -> Tool:
         return await call_sql(arguments, limits, check)
 
     return Tool(
-        name=NAME,
+        name="sql",
         description=(
             "Computes over the rows of other steps by one SQL SELECT (DuckDB): filters, groups,"
             " sorts, joins, rates, trends. FROM t, entries(t.prices) gives key and value of each"
