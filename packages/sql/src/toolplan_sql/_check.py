@@ -167,7 +167,7 @@ class Check:
         known = {name: given.expected() for name, given in tables.items()}
         try:
             with self._opened() as database:
-                found = database.lineage(text, known)
+                found = database.lineage(database.statement(text, None), known)
         except SqlFault:
             return None
         return None if found is None else found.at

@@ -180,11 +180,11 @@ class Database:
             return Statement(text, (str(fault),))
         return examine(text, tree, tables, self._functions())
 
-    def lineage(self, text: str, tables: Mapping[str, Table]) -> StatementLineage | None:
-        """Return the lineage of what `text` gives, None where it cannot be followed."""
+    def lineage(self, statement: Statement, tables: Mapping[str, Table]) -> StatementLineage | None:
+        """Return the lineage of what `statement` gives, None where it cannot be followed."""
         try:
-            return StatementLineage(self._tree(text), tables, self._functions().over_rows)
-        except (Lost, SqlFault, RecursionError):
+            return StatementLineage(statement.tree, tables, self._functions().over_rows)
+        except (Lost, RecursionError):
             return None
 
     def _tree(self, text: str) -> Node:

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from decimal import Decimal
 from typing import Final, NamedTuple, TypeAlias
 
-from toolplan.plan.path import Json
+from toolplan.plan.path import EVERY, Json
 from toolplan_sql._faults import SqlFault
 from toolplan_sql._functions import CAST, TRY_CAST, Call
+from toolplan_sql._lineage import Paths, StatementLineage
 from toolplan_sql._times import (
     Moment,
     disordered,
@@ -77,10 +78,12 @@ class Originals:
     def __init__(
         self,
         columns: Iterable[Column],
-        meeting: Callable[[Name], frozenset[Name]],
+        names: Collection[Name],
+        lineage: StatementLineage | None,
+        *,
         is_in_zone: bool,
     ) -> None:
-        """Take `columns`; `meeting` returns those that stand in one expression with a column.
+        """Take `columns`, of all those with `names`, and the lineage of the result if it is known.
 
         `is_in_zone`: all times that state a zone are those of one place.
 
@@ -88,7 +91,8 @@ class Originals:
             SqlFault: a value cannot be held exactly.
         """
         self._columns = {each.name: each for each in columns}
-        self._meeting = meeting
+        self._names = names
+        self._lineage = lineage
         self._is_in_zone = is_in_zone
         self._times: dict[Name, list[Moment]] = {}
         for name, column in self._columns.items():
@@ -97,6 +101,24 @@ class Originals:
                 self._times[name] = list(moments(column.values))
             else:
                 _require_times(column)
+
+    def _meeting(self, name: Name) -> frozenset[Name]:
+        """Return the columns that stand in one expression with that of `name`; all if not known."""
+        if self._lineage is None:
+            return frozenset(self._names)
+        table, key = name
+        return self._named(self._lineage.meeting(frozenset({("tables", table, EVERY, key)})))
+
+    def _named(self, paths: Paths) -> frozenset[Name]:
+        """Return the columns at `paths`, all of a table where a path leads to the table."""
+        read = {
+            (str(table), *(str(each).casefold() for each in way[1:])) for _, table, *way in paths
+        }
+        return frozenset(
+            (table, key)
+            for table, key in self._names
+            if (table,) in read or (table, key.casefold()) in read
+        )
 
     def readings(self) -> dict[Name, tuple[ColumnType, ...]]:
         """Return the readings of each column: decimals where doubles would meet large integers."""
@@ -170,7 +192,8 @@ class Originals:
             if offsets and (literal is None or offsets != {literal.offset}):
                 raise SqlFault(
                     f"The literal {text!r} states the zone {zone_of(text)!r}, which not all of the"
-                    " times do that the statement reads; write it as they are written."
+                    " times do that the statement reads; write it without one, as their clocks"
+                    " show it."
                 )
         if reads_clocks_as_utc(calls) and (away := [each for each in every if each[1].offset]):
             raise SqlFault(
@@ -210,16 +233,14 @@ class Originals:
     def _place(self, name: Name, time: Moment) -> str:
         return f"the {self._columns[name].words} holds {shown(time.text)} in row {time.row}"
 
-    def writer(
-        self, column: ColumnType | None, sources: frozenset[Name] | None
-    ) -> Callable[[Json], Json] | None:
-        """Return what writes a value of a column of the result, None where it is as it is.
-
-        `sources` are the columns that it is made of, None where that is not known.
-        """
+    def writer(self, name: str, column: ColumnType | None) -> Callable[[Json], Json] | None:
+        """Return what writes a value of the column `name` of the result as its sources write it."""
         if column is None:
             return None
-        of = [name for name in self._columns if sources is None or name in sources]
+        of = list(self._columns)
+        if self._lineage is not None:
+            sources = self._named(self._lineage.at(("data", EVERY, name)).values)
+            of = [each for each in of if each in sources]
         odd = _odd_numbers(self._columns[name] for name in of)
         written = self._times_as_written([name for name in of if name in self._times])
 

@@ -14,6 +14,7 @@ from typing import Final
 from msgspec import Struct, field
 
 from toolplan.plan.diagnostics import did_you_mean, near
+from toolplan.plan.path import Json
 from toolplan_sql._functions import Functions
 from toolplan_sql._tree import (
     Node,
@@ -108,6 +109,7 @@ class Statement(Struct, frozen=True):
     Attributes:
         text: the statement as written.
         problems: why it may not run, each one sentence; empty where it may.
+        tree: its syntax tree.
         aliases: the names under which it reads tables, case-folded, with the tables; not its CTEs.
         columns: the columns that it mentions; None where it also takes those that it does not name
             (`*`).
@@ -122,6 +124,7 @@ class Statement(Struct, frozen=True):
 
     text: str
     problems: tuple[str, ...]
+    tree: Node = field(default_factory=dict[str, Json])
     aliases: Mapping[str, str] = field(default_factory=dict[str, str])
     columns: frozenset[str] | None = None
     counts: frozenset[int] = frozenset()
@@ -174,6 +177,7 @@ def examine(
     return Statement(
         text,
         tuple(dict.fromkeys(problems)),
+        tree,
         aliases,
         column_names(nodes, aliases),
         counts,

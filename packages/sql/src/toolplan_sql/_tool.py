@@ -13,16 +13,15 @@ in the README of the distribution.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
-from functools import cached_property
 from typing import Final
 
 from msgspec.structs import replace
 
 from toolplan.base.threads import run_in_thread, threads_of
 from toolplan.plan.diagnostics import did_you_mean, near
-from toolplan.plan.path import EVERY, Json, Path, json_type
+from toolplan.plan.path import Json, json_type
 from toolplan.schema import SchemaError
 from toolplan.schema.tool import Arguments, Effects, Tool, ToolError
 from toolplan_sql._binding import Binding, bind, unreadable
@@ -30,7 +29,6 @@ from toolplan_sql._check import SKIPPED, Check
 from toolplan_sql._database import Database
 from toolplan_sql._faults import MissingColumn, SqlFault, Stopped
 from toolplan_sql._functions import Call
-from toolplan_sql._lineage import StatementLineage
 from toolplan_sql._originals import (
     Column,
     Name,
@@ -123,11 +121,15 @@ class _SqlCall:
         }
         if mixed := unreadable({name: each.table for name, each in read.items()}):
             raise SqlFault(mixed)
-        lineage = _Lineage(database, self._text, read)
+        known = {
+            name: Table(dict.fromkeys(each.names, ()), each.table.is_open)
+            for name, each in read.items()
+        }
         originals = Originals(
             (column for each in read.values() for column in each.columns if column.is_computed),
-            lineage.meeting,
-            self._zone is not None,
+            [(name, key) for name, each in read.items() for key in each.names],
+            database.lineage(statement, known),
+            is_in_zone=self._zone is not None,
         )
         binding = _bound(database, statement, read, originals)
         for name, each in read.items():
@@ -135,7 +137,7 @@ class _SqlCall:
                 database.load(name, binding.tables[name], each.values, each.count)
         result = database.run(statement, self._limits.rows)
         for column in () if originals.are_plain else binding.result:
-            if write := originals.writer(column.type, lineage.sources(column.name)):
+            if write := originals.writer(column.name, column.type):
                 for row in result:
                     row[column.name] = write(row[column.name])
         found: dict[str, Json] = {"data": list[Json](result), "count": len(result)}
@@ -178,44 +180,6 @@ def _bound(
             database.create(name, columns)
         originals.require_exact(binding.calls, others)
     return binding
-
-
-class _Lineage:
-    """What the result of a statement is made of, followed when it is first asked for."""
-
-    def __init__(self, database: Database, text: str, read: Mapping[str, _Rows]) -> None:
-        self._database = database
-        self._text = text
-        self._read = read
-
-    @cached_property
-    def _found(self) -> StatementLineage | None:
-        known = {
-            name: Table(dict.fromkeys(each.names, ()), each.table.is_open)
-            for name, each in self._read.items()
-        }
-        return self._database.lineage(self._text, known)
-
-    def meeting(self, name: Name) -> frozenset[Name]:
-        """Return the columns that stand in one expression with that of `name`; all if not known."""
-        if self._found is None:
-            return self._names([("tables", table) for table in self._read])
-        table, key = name
-        return self._names(self._found.meeting(frozenset({("tables", table, EVERY, key)})))
-
-    def sources(self, column: str) -> frozenset[Name] | None:
-        """Return the columns that one of the result is made of, None where it is not known."""
-        if self._found is None:
-            return None
-        return self._names(self._found.at(("data", EVERY, column)).values)
-
-    def _names(self, paths: Iterable[Path]) -> frozenset[Name]:
-        found: set[Name] = set()
-        for _, table, *column in paths:
-            keys = self._read[str(table)].names
-            folded = str(column[-1]).casefold() if column else None
-            found.update((str(table), k) for k in keys if folded in (None, k.casefold()))
-        return frozenset(found)
 
 
 class _Rows:
