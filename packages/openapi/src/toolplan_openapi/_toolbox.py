@@ -29,6 +29,8 @@ from toolplan_openapi._security import (
 from toolplan_openapi._transport import HttpLimits, HttpTransport
 
 _NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
+_NO_CREDENTIALS: Final[tuple[Mapping[str, Credentials], Credentials]] = ({}, Credentials())
+_FROM_A_FILE: Final = "Give base_url: the document does not say on which host the service is."
 
 
 class OpenApiToolbox(Toolbox):
@@ -114,10 +116,7 @@ def openapi_toolbox(
             missing, or an argument is not what it should be.
     """
     always = read_headers(headers, environment, "headers")
-    read = read_openapi(document, headers)
-    if not read.operations:
-        reason = str(read.faults[0]) if read.faults else "Its 'paths' hold none."
-        raise ToolObjectError(f"The document has no operation that can be used. {reason}")
+    read = _usable(document, headers)
     base = _base(base_url, read)
     known = read_credentials(read.schemes, auth, environment, always)
     guard = Guard.made(allow_hosts, None if base is None else base.origin)
@@ -136,13 +135,18 @@ def openapi_toolbox(
             continue
         hosts[server.origin.host] = None
         is_home = isinstance(home, _Server) and server.origin == home.origin
-        if is_home:
-            added = chosen(operation.security, known, always)
-        else:
-            added = chosen(operation.security, {}, Credentials())
+        added = chosen(operation.security, *((known, always) if is_home else _NO_CREDENTIALS))
         tools.append(_with_call(tool, operation, server, added, sender))
     blocked = [why for host in hosts if transport is None and (why := guard.objects(host))]
     return OpenApiToolbox(tools, faults, sender, blocked)
+
+
+def _usable(document: Json, headers: Iterable[str]) -> Operations:
+    read = read_openapi(document, headers)
+    if not read.operations:
+        reason = str(read.faults[0]) if read.faults else "Its 'paths' hold none."
+        raise ToolObjectError(f"The document has no operation that can be used. {reason}")
+    return read
 
 
 def _base(base_url: str | None, read: Operations) -> _Server | None:
@@ -167,8 +171,7 @@ def _located(stated: str, base: _Server | None) -> _Server | Fault:
     """Return where the server `stated` is, or why that is not known."""
     is_absolute = "://" in stated
     if base is None and not is_absolute:
-        said = "Give base_url: the document does not say on which host the service is."
-        return Fault("/servers", said)
+        return Fault("/servers", _FROM_A_FILE)
     try:
         if base is None:
             return _Server.at(stated)
