@@ -274,6 +274,7 @@ def test_a_time_keeps_its_text_and_its_day(
             "without one cannot be compared",
         ),
         ("SELECT n FROM t ORDER BY v", ["2026-11-24", EAST], "row 0"),
+        ("SELECT date_trunc('hour', v) AS r FROM t", ["2026-11-24", EAST], "made of times of"),
         ("SELECT count(DISTINCT v) AS v FROM t", [EAST, "2026-11-24T10:00:00"], "row 1"),
         (
             "SELECT n FROM t WHERE v < '2026-11-25T00:00:00Z'",

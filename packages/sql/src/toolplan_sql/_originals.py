@@ -264,17 +264,19 @@ class Originals:
                 texts.setdefault(f"{clock}Z", set()).add(time.text)
         suffixes = {zone_of(time.text) for time in times}
         suffix = suffixes.pop() if len(suffixes) == 1 else ""
-        is_mixed = not self._is_in_zone and len({time.offset for time in times}) > 1
+        zones = {time.offset: time.text for time in times}
+        is_mixed = len(zones) > 1 and (None in zones or not self._is_in_zone)
 
         def written(value: Json) -> Json:
             # a time that no table holds was computed; it states the zone of those it is made of
             if not isinstance(value, str):
                 return value
             if is_mixed:
-                first, second = sorted({each.offset: each.text for each in times}.values())[:2]
+                first, second = sorted(zones.values())[:2]
                 raise SqlFault(
                     f"A time of the result is made of times of different zones: {first!r} and"
-                    f" {second!r} of the {self._columns[names[0]].words}. {_IN_UTC}"
+                    f" {second!r} of the {self._columns[names[0]].words}."
+                    f" {_AS_TEXT if None in zones else _IN_UTC}"
                 )
             found = texts.get(value, {value if value.endswith("Z") else value + suffix})
             if len(found) > 1:
