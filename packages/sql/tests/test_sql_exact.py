@@ -16,8 +16,8 @@ from packages.sql.tests.sql_support import run
 from toolplan.plan.path import Json
 from toolplan.schema.tool import ToolError
 from toolplan_sql._times import in_zone
-from toolplan_sql._types import ColumnType, DecimalOf, Scalar
-from toolplan_sql._values import misfit, number_type
+from toolplan_sql._types import Scalar
+from toolplan_sql._values import misfit
 
 MANY = settings(deadline=None, max_examples=25)
 
@@ -419,28 +419,6 @@ def test_what_needs_no_double_beside_large_integers_is_computed(
             run(f"SELECT {expression} AS a FROM t", {"t": WEI})
     else:
         assert run(f"SELECT {expression} AS a FROM t", {"t": WEI}) == [{"a": expected}]
-
-
-@pytest.mark.parametrize(
-    ("values", "held"),
-    [
-        ([1, 1.0], Scalar.NUMBER),
-        ([1.0, 2.0], Scalar.NUMBER),
-        ([1, 2**63 - 1], Scalar.INTEGER),
-        ([1, 2**63], Scalar.HUGE),
-        ([2**127 - 1, -(2**127) + 1], Scalar.HUGE),
-        ([2**127], None),
-        ([2**53, 0.5], Scalar.NUMBER),
-        ([2**53 + 1, 1.0], DecimalOf(0)),
-        ([2**53 + 1, 0.25], DecimalOf(2)),
-        ([10**37, 0.25], None),
-    ],
-)
-def test_numbers_get_the_type_that_holds_each_of_them(
-    values: list[float], held: ColumnType | None
-) -> None:
-    assert number_type(values) == held
-    assert number_type(iter(values)) == held
 
 
 @pytest.mark.parametrize("value", [2**127, 10**400, -(10**400), 1e40, 1.5, float("inf")])
