@@ -43,11 +43,6 @@ _TESTS_OF: Final = {
         "tests/flows/test_sql_attacks.py",
         "tests/flows/test_plan_flows.py",
     ),
-    "toolplan_sql._relations": (
-        "tests/flows/test_attacks.py",
-        "tests/flows/test_sql_attacks.py",
-        "tests/flows/test_plan_flows.py",
-    ),
 }
 _LONGEST_S: Final = 300
 _NOT_LOADED: Final = 2

@@ -74,12 +74,18 @@ ROWS: list[Json] = [
 
 
 def run(
-    sql: str, tables: Mapping[str, Json], columns: Json = None, tool: Tool = SQL
+    sql: str,
+    tables: Mapping[str, Json],
+    columns: Json = None,
+    tool: Tool = SQL,
+    zone: str | None = None,
 ) -> list[dict[str, Json]]:
     """Return the rows of `sql` over `tables`."""
     arguments: dict[str, Json] = {"sql": sql, "tables": dict(tables)}
     if columns is not None:
         arguments["columns"] = columns
+    if zone is not None:
+        arguments["zone"] = zone
     assert tool.call is not None
     result = asyncio.run(_awaited(tool, arguments))
     assert isinstance(result, dict)

@@ -146,18 +146,13 @@ def is_closed(schema: Json, depth: int = 0) -> bool:
     if not isinstance(schema, dict):
         return True
     kinds, properties = schema.get("type"), schema.get("properties", {})
-    if (
-        "properties" in schema
-        or kinds == "object"
-        or (isinstance(kinds, list) and "object" in kinds)
-    ):
+    if "properties" in schema or "object" in (kinds if isinstance(kinds, list) else [kinds]):
         required = schema.get("required", [])
-        if (
-            schema.get("additionalProperties") is not False
-            or not isinstance(properties, dict)
-            or not isinstance(required, list)
-            or any(name not in required for name in properties)
-        ):
+        if not isinstance(properties, dict) or not isinstance(required, list):
+            return False
+        if not all(name in required for name in properties):
+            return False
+        if schema.get("additionalProperties") is not False:
             return False
     inner: list[Json] = []
     for key, value in schema.items():

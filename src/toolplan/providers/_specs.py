@@ -26,10 +26,9 @@ KEYED: Final = ("anthropic", "groq", "openai")
 
 _MODEL: Final = re.compile(r"[\w./:@+-]{1,200}", re.ASCII)
 _FORMS: Final[Mapping[str, Form]] = {
+    **dict.fromkeys(ADDRESSES, "compatible"),
     "openai": "openai",
     "anthropic": "anthropic",
-    "groq": "compatible",
-    "ollama": "compatible",
 }
 _TAILS: Final = ("/chat/completions", "/completions", "/models", "/messages")
 _OWN_TAILS: Final[Mapping[str, tuple[str, ...]]] = {

@@ -43,47 +43,37 @@ FILE: Final[dict[str, Json]] = {
 }
 """The schema of an argument that is a file."""
 
-_OCTETS: Final = "application/octet-stream"
-
 
 def _multipart(
     given: Mapping[str, Json], files: frozenset[str], types: Mapping[str, str]
 ) -> tuple[bytes, str]:
     """Return the body with the fields `given`, and its media type with the boundary."""
-    parts = [
-        part
-        for name, value in given.items()
-        for part in _parts(name, value, name in files, types.get(name))
-    ]
+    parts = [part for name in given for part in _parts(name, given[name], name in files, types)]
     # an address is needed to make a request; this one is never sent
     made = httpx2.Request("POST", "http://localhost/", files=parts)
     return made.read(), made.headers["Content-Type"]
 
 
-def _parts(name: str, value: Json, is_a_file: bool, stated: str | None) -> Iterator[Part]:
-    if isinstance(value, list) and (is_a_file or not any(map(_is_deep, value))):
+def _parts(name: str, value: Json, is_a_file: bool, types: Mapping[str, str]) -> Iterator[Part]:
+    stated, is_deep = types.get(name), isinstance(value, dict | list)
+    if isinstance(value, list) and (
+        is_a_file or not any(isinstance(each, dict | list) for each in value)
+    ):
         for each in value:
-            yield from _parts(name, each, is_a_file, stated)
+            yield from _parts(name, each, is_a_file, types)
     elif is_a_file and isinstance(value, dict):
-        filename, kind = str(value["filename"]), value.get("media_type") or stated or _OCTETS
-        yield name, (filename, _content(name, value), str(kind))
+        kind = str(value.get("media_type") or stated or "application/octet-stream")
+        content = str(value.get("text", "")).encode()
+        try:
+            if "text" not in value:
+                content = base64.b64decode(str(value["base64"]), validate=True)
+        except (binascii.Error, ValueError):
+            raise ToolError(f"The file {name!r} is not in base64.") from None
+        yield name, (str(value["filename"]), content, kind)
     else:
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-        kind = stated or ("application/json" if _is_deep(value) else None)
+        kind = stated or ("application/json" if is_deep else None)
         yield name, (None, text.encode(), kind)
-
-
-def _content(name: str, value: Mapping[str, Json]) -> bytes:
-    if "text" in value:
-        return str(value["text"]).encode()
-    try:
-        return base64.b64decode(str(value["base64"]), validate=True)
-    except (binascii.Error, ValueError):
-        raise ToolError(f"The file {name!r} is not in base64.") from None
-
-
-def _is_deep(value: Json) -> bool:
-    return isinstance(value, dict | list)
 
 
 Kind: TypeAlias = Literal["json", "form", "multipart", "text"]

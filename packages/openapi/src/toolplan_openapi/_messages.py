@@ -150,12 +150,15 @@ def _value(response: Response, media: tuple[str, ...]) -> Json:
     kind = stated.partition(";")[0].strip().lower()
     found = _CHARSET.search(stated)
     charset = "utf-8" if found is None else found[1]
-    declared = tuple(each for each in media if is_json(each))
+    declared = any(map(is_json, media))
     is_declared = kind in media or "*/*" in media or f"{kind.partition('/')[0]}/*" in media
-    is_open = not kind and (bool(declared) or not media)
+    is_open = not kind and (declared or not media)
     if is_json(kind) or is_open or (declared and not is_declared):
         try:
-            value = _json(response.content, charset)
+            try:
+                value = read_json(response.content)
+            except UnicodeDecodeError:
+                value = read_json(_text(response.content, "", charset))
         except InexactJson as error:
             raise ValueError(f"what it sent is {error}") from None
         except (ValueError, RecursionError):
@@ -164,7 +167,10 @@ def _value(response: Response, media: tuple[str, ...]) -> Json:
                 what = "not JSON that can be read" if page is None else f"{page} and not JSON"
                 raise ValueError(f"what it sent is {what}") from None
         else:
-            return _no_problem(kind, media, value)
+            said = {"title", "detail"} & value.keys() if isinstance(value, dict) else set[str]()
+            if said and kind == _PROBLEM and media and _PROBLEM not in media:
+                raise ValueError(f"what it sent describes a problem: {_message_in(value)}")
+            return value
     text = _text(response.content, kind, charset)
     page = page_title(text)
     if media and not is_declared and (declared or page is not None):
@@ -174,13 +180,6 @@ def _value(response: Response, media: tuple[str, ...]) -> Json:
     return text
 
 
-def _json(content: bytes, charset: str) -> Json:
-    try:
-        return read_json(content)
-    except UnicodeDecodeError:
-        return read_json(_text(content, "", charset))
-
-
 def _text(content: bytes, kind: str, charset: str) -> str:
     try:
         return content.decode("utf-8-sig" if charset.lower() in _UTF_8 else charset)
@@ -188,34 +187,20 @@ def _text(content: bytes, kind: str, charset: str) -> str:
         raise ValueError(f"what it sent ({kind or 'of no type'}) is not text") from None
 
 
-def _no_problem(kind: str, media: tuple[str, ...], value: Json) -> Json:
-    """Return `value`, unless it describes a problem (RFC 9457) and no such type is declared."""
-    is_problem = (
-        kind == _PROBLEM and isinstance(value, dict) and bool({"title", "detail"} & value.keys())
-    )
-    if is_problem and media and _PROBLEM not in media:
-        raise ValueError(f"what it sent describes a problem: {_message_in(value)}")
-    return value
-
-
 def _refusal(request: Request, response: Response) -> ToolError:
-    reason = request.credentials.struck(_reason(response))
+    """Return the error of a refusal: with the message of the usual forms, or the text."""
+    said = response.content.decode("utf-8-sig", errors="replace")
+    try:
+        message = _message_in(json.loads(said))
+    except (ValueError, RecursionError):
+        message = page_title(said)
+    reason = request.credentials.struck(shortened(message or said))
     text = f"The service answered {response.status}" + (f": {reason}" if reason else ".")
     if 300 <= response.status < 400:
         text = f"The service answered {response.status}, a redirect that is not followed."
     if request.has_effects and response.status in _UNSURE:
         return OutcomeUnknown(text)
     return ToolError(text)
-
-
-def _reason(response: Response) -> str:
-    """Return what the service says of its refusal: the message of the usual forms, or the text."""
-    text = response.content.decode("utf-8-sig", errors="replace")
-    try:
-        message = _message_in(json.loads(text))
-    except (ValueError, RecursionError):
-        message = page_title(text)
-    return shortened(message or text)
 
 
 def _message_in(value: Json, depth: int = 0) -> str | None:

@@ -211,8 +211,7 @@ class _Reader:
         if not name or name in self._names:
             name, stated = free_name(plain_name(method + path), self._names), ""
         self._names.add(name)
-        spelt = stated != name and 0 < len(stated) <= _LONGEST_ALIAS
-        return name, [stated] if spelt else []
+        return name, [stated] if stated != name and 0 < len(stated) <= _LONGEST_ALIAS else []
 
 
 def _with_effects(tool: Tool, method: str, place: Place, key_header: str | None) -> Tool:

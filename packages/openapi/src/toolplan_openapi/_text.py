@@ -1,20 +1,19 @@
 """The text of a document as JSON: it is JSON or YAML.
 
 In YAML, the type that a schema states decides what a scalar without quotes says. YAML takes `1.0`,
-`true` and `null` for other things than text by their look, and `yes` and `.5` for text. A schema
-beside them knows better: `type: string, enum: [1.0]` means the text "1.0".
+`true` and `null` for other things than text by their look. A schema beside them knows better:
+`type: string, enum: [1.0]` means the text "1.0".
 """
 
 from __future__ import annotations
 
-import json
-import re
 from typing import Final, TypeAlias, cast
 
 from toolplan.plan.path import Json, json_type
 from toolplan.plan.yaml_text import Plain, YamlError, read_yaml
 from toolplan.schema import value_types
 from toolplan.schema.tool import ToolObjectError
+from toolplan.tools.replies import read_json
 
 MAX_TEXT: Final = 50_000_000
 _MAX_DEPTH: Final = 200
@@ -29,10 +28,6 @@ KEPT: Final = VALUES | TEXTS | LISTS_OF_TEXTS
 
 _OF_SCHEMAS: Final = frozenset({"type", "$ref", "properties", "allOf", "anyOf", "oneOf"})
 """Keywords that tell a property named like a member of `VALUES` from the keyword itself."""
-_FRACTION: Final = re.compile(r"[-+]?(?:[0-9]+\.|\.[0-9]+)(?:[eE][-+]?[0-9]+)?")
-_HEX: Final = re.compile(r"0x[0-9a-fA-F]{1,16}")
-_BOOLEANS: Final = {"yes": True, "on": True, "no": False, "off": False}
-_NUMBERS: Final = frozenset({"integer", "number"})
 
 
 def read_document(text: str) -> Json:
@@ -52,7 +47,7 @@ def read_with_faults(text: str) -> tuple[Json, tuple[str, ...]]:
         raise ToolObjectError(f"The document is longer than {MAX_TEXT} characters.")
     text = text.removeprefix("\ufeff")
     try:
-        return json.loads(text), ()
+        return read_json(text), ()
     except RecursionError:
         raise ToolObjectError("The document is nested too deep.") from None
     except ValueError as error:
@@ -131,12 +126,6 @@ class _Scalars:
             return value
         if "string" in types:
             return text
-        if types & _NUMBERS and _FRACTION.fullmatch(text):
-            return float(text)
-        if types & _NUMBERS and _HEX.fullmatch(text):
-            return int(text, 16)
-        if "boolean" in types and text.lower() in _BOOLEANS:
-            return _BOOLEANS[text.lower()]
         if value is not None:
             kinds = " or ".join(sorted(types))
             what = f"{text[:100]!r} is {json_type(value)}, and its schema has the type {kinds}"

@@ -47,8 +47,6 @@ def bind(database: Database, statement: Statement, tables: Mapping[str, Table]) 
     Raises:
         SqlFault: no reading of the columns fits the statement; it says what is wrong with the best.
     """
-    if statement.clock_columns:
-        tables = _with_clock_columns(statement, tables)
     for _ in range(_MOST_FOUND):
         try:
             return _settle(database, statement, tables)
@@ -73,20 +71,6 @@ def unreadable(tables: Mapping[str, Table]) -> str | None:
                     f" 'columns', and read its fields by {column}->>'name'."
                 )
     return None
-
-
-def _with_clock_columns(statement: Statement, tables: Mapping[str, Table]) -> Mapping[str, Table]:
-    """Return `tables` where each name that could be the clock is a column."""
-    known = {key.casefold() for name in statement.tables for key in tables[name].readings}
-    missing = {key: UNSEEN for key in statement.clock_columns if key not in known}
-    if not missing:
-        return tables
-    for name in statement.tables:
-        table = tables[name]
-        if table.is_open:
-            return {**tables, name: replace(table, readings={**table.readings, **missing})}
-    column = next(iter(missing))
-    raise SqlFault(f"There is no column {column!r}, and the clock is not read.")
 
 
 def _settle(database: Database, statement: Statement, tables: Mapping[str, Table]) -> Binding:

@@ -27,7 +27,6 @@ from toolplan_sql._types import (
     Columns,
     ColumnType,
     MapOf,
-    RowType,
     Scalar,
     Table,
     agrees,
@@ -70,7 +69,7 @@ class _Given(Struct, frozen=True):
     """
 
     rows: list[dict[str, Json]] | None = None
-    row: RowType | None = None
+    row: Table | None = None
     declared: Columns = field(default_factory=dict[str, ColumnType])
 
     @property
@@ -80,24 +79,27 @@ class _Given(Struct, frozen=True):
             return not self.rows
         return self.row is None or self.row.is_open
 
-    def expected(self, use: Use = _ANY_USE) -> Table:
-        """Return the table as its schema or its rows describe it, for a statement of that use."""
-        known: dict[str, tuple[ColumnType, ...]] = {}
-        if self.row is not None:
-            known = {name: _known(each, use) for name, each in self.row.columns.items()}
-        elif self.rows is not None:
-            known = {name: readings(each, use) for name, each in table_columns(self.rows).items()}
-        return Table({**known, **self._fixed(use)}, self.is_vague)
+    def expected(self, use: Use = _ANY_USE, *, has_rows: bool = True) -> Table:
+        """Return the table as its schema or its rows describe it, for a statement of that use.
 
-    def without_rows(self, use: Use) -> Table:
-        """Return the table as a run would see it if it had no rows."""
-        return self.expected(use) if self.rows else Table(self._fixed(use), is_open=True)
-
-    def _fixed(self, use: Use) -> dict[str, tuple[ColumnType, ...]]:
-        if not self.rows:
-            return {name: _known(each, use) for name, each in self.declared.items()}
-        values = table_columns(self.rows, self.declared)
-        return {n: declared_readings(each, values[n], use) for n, each in self.declared.items()}
+        Without `has_rows` it is as a run would see it if it had none.
+        """
+        if self.rows:
+            columns = table_columns(self.rows) | table_columns(self.rows, self.declared)
+            return Table(
+                {
+                    name: declared_readings(self.declared[name], values, use)
+                    if name in self.declared
+                    else readings(values, use)
+                    for name, values in columns.items()
+                }
+            )
+        known: dict[str, ColumnType] = {}
+        if self.row is not None and has_rows:
+            known = {name: each[0] for name, each in self.row.readings.items()}
+        known |= self.declared
+        is_open = self.is_vague or not has_rows
+        return Table({name: _known(each, use) for name, each in known.items()}, is_open)
 
 
 def _known(column: ColumnType, use: Use) -> tuple[ColumnType, ...]:
@@ -165,7 +167,7 @@ class Check:
         known = {name: given.expected() for name, given in tables.items()}
         try:
             with self._opened() as database:
-                found = database.lineage(text, known)
+                found = database.lineage(database.statement(text, None), known)
         except SqlFault:
             return None
         return None if found is None else found.at
@@ -198,8 +200,7 @@ class Check:
 def _check(
     database: Database, text: str, tables: Mapping[str, _Given] | None, problems: list[Problem]
 ) -> ComputedOutput:
-    known = [name for given in (tables or {}).values() for name in given.expected().readings]
-    statement = database.statement(text, None if tables is None else tuple(tables), known)
+    statement = database.statement(text, None if tables is None else tuple(tables))
     found = (*problems, *(("/sql", problem) for problem in statement.problems))
     if found or tables is None:
         return ComputedOutput(None, found)
@@ -277,20 +278,16 @@ def _declare(columns: Mapping[str, Json], tables: dict[str, _Given]) -> Iterator
 
 
 def _disagreement(key: str, declared: ColumnType, given: _Given) -> str | None:
-    if given.rows is not None:
-        values = [row.get(key) for row in given.rows]
-        row = misfit(values, declared)
-        if row is None:
-            return None
+    values = [row.get(key) for row in given.rows or ()]
+    if (row := misfit(values, declared)) is not None:
         return f"It is declared as {describe(declared)}, and row {row} holds {shown(values[row])}."
     if given.row is None:
         return None
-    known = given.row.columns.get(key)
+    known, *_ = given.row.readings.get(key, (None,))
     if known is None:
-        if given.row.is_open:
-            return None
-        hint = did_you_mean(near(key, given.row.columns))
-        return f"The table has no column {key!r}." + (f" {hint}" if hint else "")
+        hint = did_you_mean(near(key, given.row.readings))
+        missing = f"The table has no column {key!r}." + (f" {hint}" if hint else "")
+        return None if given.row.is_open else missing
     if agrees(declared, known):
         return None
     return f"It is declared as {describe(declared)}, and the table gives {describe(known)}."
@@ -302,7 +299,7 @@ def _needs_columns(
     """Return which tables need declared columns, so that the statement also runs without rows."""
     if all(given.rows for given in tables.values()):
         return None
-    without_rows = {name: each.without_rows(statement.use) for name, each in tables.items()}
+    without_rows = {n: each.expected(statement.use, has_rows=False) for n, each in tables.items()}
     try:
         bind(database, statement, without_rows)
     except Stopped:

@@ -18,7 +18,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import date, datetime
-from decimal import Decimal
+from decimal import Context, Decimal
 from importlib import import_module
 from math import isfinite
 from pathlib import Path
@@ -56,8 +56,8 @@ _SCALARS = {
     **dict.fromkeys((f"u{name}" for name in _INTEGERS), "integer"),
     **dict.fromkeys(("float", "double", "decimal"), "number"),
     **dict.fromkeys(("varchar", "enum", "uuid", "time"), "string"),
-    **dict.fromkeys(("timestamp", "timestamp_s", "timestamp_ms", "timestamp_ns"), "date-time"),
-    "timestamp with time zone": "instant",
+    **dict.fromkeys(("timestamp", "timestamp_s", "timestamp_ms"), "date-time"),  # Python has no ns
+    "timestamp with time zone": "date-time",
     "boolean": "boolean",
     "date": "date",
     "null": "unknown",
@@ -190,12 +190,18 @@ def _calls(plan: _Json) -> list[list[Any]]:
 
 
 def _constant(node: dict[str, _Json]) -> str:
-    """Return the text that a cast reads, if it is a constant."""
+    """Return the text, or the number that becomes a double, that a cast reads as a constant."""
     if node["type"] != "OPERATOR_CAST" or not node.get("children"):
         return ""
     value: _Json = node["children"][0].get("value") or {}
-    text: _Json = value.get("value")
-    return text if isinstance(text, str) else ""
+    constant: _Json = value.get("value")
+    if isinstance(constant, dict):
+        halves = cast("dict[str, int]", constant)
+        constant = (halves["upper"] << 64) + halves["lower"]
+    if type(constant) is int and node["return_type"]["id"] == "DOUBLE":
+        scale = value["type"].get("type_info", {}).get("scale", 0)
+        return format(Decimal(constant).scaleb(-scale, Context(prec=60)), "f")
+    return constant if isinstance(constant, str) else ""
 
 
 def _typed(found: _Driver) -> tuple[_Type, _Reader]:
@@ -242,14 +248,31 @@ def _number(value: _Driver) -> _Json:
     if isinstance(value, Decimal):
         if abs(value) > MOST_IN_DOUBLE and value == value.to_integral_value():
             return int(value)
-        number = float(value)
-        if Decimal(repr(number)) == value:
-            return number
+        return _float(str(value))
+    return value if isfinite(value) else None  # NaN and infinities have no JSON
+
+
+def _float(text: str) -> float:
+    number = float(text)
+    if Decimal(repr(number)) != Decimal(text):
         raise _Unsayable(
-            f"The number {value} of the result has more digits than a JSON number keeps; round it,"
+            f"The number {text} of the result has more digits than a JSON number keeps; round it,"
             " or turn it into text by CAST(… AS VARCHAR)."
         )
-    return value if isfinite(value) else None  # NaN and infinities have no JSON
+    return number
+
+
+def _document(text: str) -> _Json:
+    return json.loads(text, parse_float=_float, object_pairs_hook=_unique)
+
+
+def _unique(pairs: list[tuple[str, _Json]]) -> _Json:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise _Unsayable(f"An object of the result has the key {twice[:60]!r} twice.")
+    return found
 
 
 def _time(value: _Driver) -> _Json:
@@ -264,9 +287,9 @@ def _time(value: _Driver) -> _Json:
 
 
 _READERS: dict[str, _Reader] = {
-    **dict.fromkeys(("date", "date-time", "instant"), _time),
+    **dict.fromkeys(("date", "date-time"), _time),
     "number": _number,
-    "json": json.loads,
+    "json": _document,
     "string": str,
 }
 

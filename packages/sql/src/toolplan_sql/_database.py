@@ -46,6 +46,18 @@ _WORDS: Final = {
 _FUNCTIONS: Final[list[Functions]] = []  # the one of the library, once it is known
 
 
+_CONFIG: Final = {
+    "enable_external_access": "false",
+    "autoinstall_known_extensions": "false",
+    "autoload_known_extensions": "false",
+    "allow_community_extensions": "false",
+    "python_enable_replacements": "false",
+    "temp_directory": "",
+    # one thread: the same rows in the same order, and the same sums, each time
+    "threads": "1",
+}
+
+
 class ResultColumn(Struct, frozen=True, array_like=True):
     """A column of a result; `type` None where JSON has no place for its values."""
 
@@ -78,7 +90,8 @@ class Database:
         self._closed = False
         self._created: set[str] = set()
         self._process = take(memory_mb)
-        opening = ("open", _config(memory_mb), memory_mb + _SLACK_MB)
+        config = _CONFIG | {"memory_limit": f"{memory_mb}MB"}
+        opening = ("open", config, memory_mb + _SLACK_MB)
         try:
             self._process.ask(*opening)
         except Exhausted:  # it ended while it was idle
@@ -154,9 +167,7 @@ class Database:
             timer.cancel()
             timer.join()  # it could stop the next user of this database
 
-    def statement(
-        self, text: str, tables: Collection[str] | None, columns: Collection[str] = ()
-    ) -> Statement:
+    def statement(self, text: str, tables: Collection[str] | None) -> Statement:
         """Read `text`; what may not run is listed in the statement's `problems`.
 
         `tables` are the names that it may read, None where they are not known.
@@ -167,13 +178,13 @@ class Database:
             raise
         except SqlFault as fault:
             return Statement(text, (str(fault),))
-        return examine(text, tree, tables, columns, self._functions())
+        return examine(text, tree, tables, self._functions())
 
-    def lineage(self, text: str, tables: Mapping[str, Table]) -> StatementLineage | None:
-        """Return the lineage of what `text` gives, None where it cannot be followed."""
+    def lineage(self, statement: Statement, tables: Mapping[str, Table]) -> StatementLineage | None:
+        """Return the lineage of what `statement` gives, None where it cannot be followed."""
         try:
-            return StatementLineage(self._tree(text), tables, self._functions().over_rows)
-        except (Lost, SqlFault, RecursionError):
+            return StatementLineage(statement.tree, tables, self._functions().over_rows)
+        except (Lost, RecursionError):
             return None
 
     def _tree(self, text: str) -> Node:
@@ -195,7 +206,9 @@ class Database:
         if len(kinds) != 1:
             raise SqlFault(f"There must be one statement, not {len(kinds)}.")
         if kinds[0] != "SELECT":
-            raise SqlFault(f"Only SELECT is allowed, not {_in_words(kinds[0])}.")
+            is_pivot = kinds[0] == "MULTI"
+            found = "a PIVOT without the list of its values, IN (…)" if is_pivot else kinds[0]
+            raise SqlFault(f"Only SELECT is allowed, not {found}.")
         row = self._execute("SELECT json_serialize_sql(?)", [text])
         try:
             answer: Json = json.loads(str(row[0])) if row else None
@@ -236,7 +249,11 @@ class Database:
         read = "".join(f", unnest(CAST(?::JSON AS {sql_type(columns[key])}[]))" for key in stored)
         for start in range(0, count, _ROWS_AT_ONCE):
             end = min(start + _ROWS_AT_ONCE, count)
-            parts = [_json(storable(values[key][start:end], columns[key])) for key in stored]
+            held = (storable(values[key][start:end], columns[key]) for key in stored)
+            try:
+                parts = [json.dumps(each, allow_nan=False) for each in held]
+            except (ValueError, RecursionError) as error:
+                raise SqlFault(f"A table holds what JSON cannot say: {error}.") from error
             self._execute(
                 f"INSERT INTO {rows} SELECT unnest(range(?, ?)){read}", [start, end, *parts]
             )
@@ -244,9 +261,10 @@ class Database:
 
     def _view(self, name: str, columns: Columns, places: Mapping[str, str], rows: str) -> None:
         # A view, because a table can have no column of which nothing is known, not even its type.
-        listed = [
-            f"{places.get(key) or _null(each)} AS {quoted(key)}" for key, each in columns.items()
-        ] or [f"NULL AS {quoted(_NO_COLUMNS)}"]
+        listed = [f"NULL AS {quoted(_NO_COLUMNS)}"] if not columns else []
+        for key, each in columns.items():
+            null = "NULL" if each is Scalar.UNKNOWN else f"CAST(NULL AS {sql_type(each)})"
+            listed.append(f"{places.get(key) or null} AS {quoted(key)}")
         words = ("CREATE OR REPLACE VIEW", quoted(name), "AS SELECT", ", ".join(listed))
         self._execute(" ".join((*words, "FROM", rows)))
         self._created.add(name)
@@ -321,32 +339,3 @@ def result_fault(columns: Sequence[ResultColumn]) -> str | None:
                 " cannot say; turn it into another by CAST(… AS …)."
             )
     return None
-
-
-def _in_words(name: str) -> str:
-    return "a PIVOT without the list of its values, IN (…)" if name == "MULTI" else name
-
-
-def _config(memory_mb: int) -> dict[str, str | bool | int | float | list[str]]:
-    return {
-        "enable_external_access": "false",
-        "autoinstall_known_extensions": "false",
-        "autoload_known_extensions": "false",
-        "allow_community_extensions": "false",
-        "python_enable_replacements": "false",
-        "memory_limit": f"{memory_mb}MB",
-        "temp_directory": "",
-        # one thread: the same rows in the same order, and the same sums, each time
-        "threads": "1",
-    }
-
-
-def _null(column: ColumnType) -> str:
-    return "NULL" if column is Scalar.UNKNOWN else f"CAST(NULL AS {sql_type(column)})"
-
-
-def _json(values: Sequence[Json]) -> str:
-    try:
-        return json.dumps(values, allow_nan=False)
-    except (ValueError, RecursionError) as error:
-        raise SqlFault(f"A table holds what JSON cannot say: {error}.") from error

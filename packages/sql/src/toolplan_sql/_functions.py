@@ -126,7 +126,11 @@ def functions_of(catalogue: Iterable[Overload]) -> Functions:
         is_pure = is_pure and not name.startswith(_INTERNAL) and name not in _NOT_PURE
         (pure if is_pure else other).setdefault(name, set()).add(types)
     for name in pure.keys() & other.keys():
-        zoned = {types for types in other[name] if _without_zone(types) in pure[name]}
+        zoned = {
+            types
+            for types in other[name]
+            if tuple(_ZONED.get(each, each) for each in types) in pure[name]
+        }
         pure[name] |= zoned
         other[name] -= zoned
     allowed = frozenset(pure) | _OF_WINDOWS | _OF_SYNTAX
@@ -139,7 +143,3 @@ def functions_of(catalogue: Iterable[Overload]) -> Functions:
             for name in pure.keys() & other.keys()
         },
     )
-
-
-def _without_zone(types: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(_ZONED.get(each, each) for each in types)

@@ -13,15 +13,17 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from decimal import Decimal
 from typing import Final, NamedTuple, TypeAlias
 
-from toolplan.plan.path import Json
+from toolplan.plan.path import EVERY, Json
 from toolplan_sql._faults import SqlFault
-from toolplan_sql._functions import Call
+from toolplan_sql._functions import CAST, TRY_CAST, Call
+from toolplan_sql._lineage import Paths, StatementLineage
 from toolplan_sql._times import (
     Moment,
     disordered,
     looks_like_times,
+    measures_time,
     moments,
-    needs_moments,
+    reads_clocks_as_utc,
     zone_of,
     zoned_literals,
 )
@@ -39,17 +41,13 @@ from toolplan_sql._values import MOST_IN_DOUBLE, decimal_type, numbers, shown
 Name: TypeAlias = tuple[str, str]
 """A table and a column, as they are written."""
 
-_TIMES: Final[frozenset[ColumnType]] = frozenset({Scalar.DATE_TIME, Scalar.INSTANT})
 _ROUNDING: Final = frozenset({"DOUBLE", "FLOAT"})
 _EXACT: Final = re.compile(r"U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|DECIMAL\b.*")
-_INTEGERS: Final[frozenset[ColumnType]] = frozenset({Scalar.INTEGER, Scalar.HUGE})
-_ROUNDED: Final[frozenset[ColumnType | type[DecimalOf]]] = frozenset(
-    {Scalar.INTEGER, Scalar.HUGE, DecimalOf}
-)
-_REWRITTEN: Final[frozenset[ColumnType | type[DecimalOf]]] = frozenset(
-    {*_TIMES, *_ROUNDED, Scalar.NUMBER}
-)
+_NUMBER: Final = re.compile(r"[-+]?\d+(\.\d*)?", re.ASCII)
+_FINE_TIME: Final = re.compile(r":\d\d\.\d{6}\d*[1-9]", re.ASCII)
+_INTEGERS: Final = frozenset[ColumnType]({Scalar.INTEGER, Scalar.HUGE})
 _AS_TEXT: Final = "Declare it as 'string' in 'columns' to read it as text."
+_IN_UTC: Final = "Give 'zone', as UTC, to read all times by the clocks of one zone."
 
 
 class Column(NamedTuple):
@@ -69,8 +67,8 @@ class Column(NamedTuple):
 
 def passed_on(column: Column) -> tuple[ColumnType, ...]:
     """Return the readings of a column that a statement only passes on: its values stay as text."""
-    parts = {part for each in column.readings[:1] for part in parts_of(each)}
-    changes = _TIMES & parts or any(isinstance(part, DecimalOf) for part in parts)
+    parts = [part for each in column.readings[:1] for part in parts_of(each)]
+    changes = any(part is Scalar.DATE_TIME or isinstance(part, DecimalOf) for part in parts)
     return (Scalar.JSON,) if changes or _odd_numbers([column]) else column.readings
 
 
@@ -78,15 +76,24 @@ class Originals:
     """The numbers and times of the columns that a statement compares or computes with."""
 
     def __init__(
-        self, columns: Iterable[Column], meeting: Callable[[Name], frozenset[Name]]
+        self,
+        columns: Iterable[Column],
+        names: Collection[Name],
+        lineage: StatementLineage | None,
+        *,
+        is_in_zone: bool,
     ) -> None:
-        """Take `columns`; `meeting` returns those that stand in one expression with a column.
+        """Take `columns`, of all those with `names`, and the lineage of the result if it is known.
+
+        `is_in_zone`: all times that state a zone are those of one place.
 
         Raises:
-            SqlFault: a value cannot be held exactly, or compared with another.
+            SqlFault: a value cannot be held exactly.
         """
         self._columns = {each.name: each for each in columns}
-        self._meeting = meeting
+        self._names = names
+        self._lineage = lineage
+        self._is_in_zone = is_in_zone
         self._times: dict[Name, list[Moment]] = {}
         for name, column in self._columns.items():
             _require_numbers(column)
@@ -94,70 +101,45 @@ class Originals:
                 self._times[name] = list(moments(column.values))
             else:
                 _require_times(column)
-        self.mixed = frozenset(name for name in self._times if self._has_zones(name))
-        """The columns whose times meet others of another zone."""
 
-    def _group(self, name: Name) -> list[Name]:
-        met = self._meeting(name)
-        return [
-            each
-            for each in self._times
-            if self._columns[each].is_met and (each == name or each in met)
-        ]
+    def _meeting(self, name: Name) -> frozenset[Name]:
+        """Return the columns that stand in one expression with that of `name`; all if not known."""
+        if self._lineage is None:
+            return frozenset(self._names)
+        table, key = name
+        return self._named(self._lineage.meeting(frozenset({("tables", table, EVERY, key)})))
 
-    def _has_zones(self, name: Name) -> bool:
-        """Return whether the times that meet in this column state different zones.
-
-        Raises:
-            SqlFault: some state one, and others none.
-        """
-        listed = [(each, time) for each in self._group(name) for time in self._times[each]]
-        zoned = next((each for each in listed if each[1].offset is not None), None)
-        naive = next((each for each in listed if each[1].offset is None), None)
-        if zoned and naive:
-            raise SqlFault(
-                f"Times with a zone and times without one cannot be compared:"
-                f" {self._place(*zoned)}, {self._place(*naive)}. {_AS_TEXT}"
-            )
-        return len({time.offset for _, time in listed}) > 1
-
-    def _place(self, name: Name, time: Moment) -> str:
-        return f"the {self._columns[name].words} holds {shown(time.text)} in row {time.row}"
-
-    def readings(self, as_moments: frozenset[Name]) -> dict[Name, tuple[ColumnType, ...]]:
-        """Return the readings of each column, the times of `as_moments` as moments."""
-        found: dict[Name, tuple[ColumnType, ...]] = {}
-        for name, column in self._columns.items():
-            readings = column.readings
-            if name in as_moments:
-                readings = (_with(readings[0], {Scalar.DATE_TIME}, Scalar.INSTANT), *readings[1:])
-            elif readings and readings[0] is Scalar.NUMBER and (large := self._large(name)):
-                decimal = decimal_type(value for _, value in numbers(column.values))
-                if decimal is None:
-                    raise SqlFault(
-                        f"The {column.words} holds numbers with fractions that cannot be"
-                        f" compared exactly with {large}."
-                    )
-                readings = (decimal, *readings[1:])
-            found[name] = readings
-        return found
-
-    def _large(self, name: Name) -> str | None:
-        """Return an integer that a double would round, in a column that meets the one of `name`."""
-        for each in self._meeting(name) - {name}:
-            column = self._columns.get(each)
-            if column is not None and (found := _large_of(column)) is not None:
-                return f"{found[1]}, which the {column.words} holds in row {found[0]}"
-        return None
-
-    @property
-    def zoned(self) -> frozenset[Name]:
-        """The columns whose times all state a zone."""
+    def _named(self, paths: Paths) -> frozenset[Name]:
+        """Return the columns at `paths`, all of a table where a path leads to the table."""
+        read = {
+            (str(table), *(str(each).casefold() for each in way[1:])) for _, table, *way in paths
+        }
         return frozenset(
-            name
-            for name, times in self._times.items()
-            if all(time.offset is not None for time in times)
+            (table, key)
+            for table, key in self._names
+            if (table,) in read or (table, key.casefold()) in read
         )
+
+    def readings(self) -> dict[Name, tuple[ColumnType, ...]]:
+        """Return the readings of each column: decimals where doubles would meet large integers."""
+        return {name: self._reading(each) for name, each in self._columns.items()}
+
+    def _reading(self, column: Column) -> tuple[ColumnType, ...]:
+        if column.readings[:1] != (Scalar.NUMBER,):
+            return column.readings
+        for name in self._meeting(column.name) - {column.name}:
+            other = self._columns.get(name)
+            large = None if other is None else _large_of(other)
+            if other is None or large is None:
+                continue
+            decimal = decimal_type(value for _, value in numbers(column.values))
+            if decimal is None:
+                raise SqlFault(
+                    f"The {column.words} holds numbers with fractions that cannot be compared"
+                    f" exactly with {large[1]}, which the {other.words} holds in row {large[0]}."
+                )
+            return (decimal, *column.readings[1:])
+        return column.readings
 
     def as_doubles(self, tables: Mapping[str, Mapping[str, ColumnType]]) -> dict[str, Table] | None:
         """Return `tables` with doubles for the columns of integers that doubles round, if any."""
@@ -165,11 +147,16 @@ class Originals:
         if not large:
             return None
 
-        def reading(name: Name, each: ColumnType) -> tuple[ColumnType, ...]:
-            return (_with(each, _ROUNDED, Scalar.NUMBER) if name in large else each,)
+        def rounded(part: Scalar | DecimalOf, _: list[Json]) -> ColumnType:
+            return Scalar.NUMBER if part in _INTEGERS or isinstance(part, DecimalOf) else part
 
         return {
-            table: Table({key: reading((table, key), each) for key, each in columns.items()})
+            table: Table(
+                {
+                    key: (refined(each, (), rounded) if (table, key) in large else each,)
+                    for key, each in columns.items()
+                }
+            )
             for table, columns in tables.items()
         }
 
@@ -193,53 +180,138 @@ class Originals:
                 )
 
     def require_clocks(self, calls: Sequence[Call]) -> None:
-        """Raise where a statement, bound with times as clocks show them, would misread them.
+        """Raise where a bound statement asks of clocks what only the moments behind them say.
 
         Raises:
-            SqlFault: it compares them with a literal of another zone; or zones differ, and clocks
-                order the times otherwise than the moments that they say.
+            SqlFault: it does; it names the time or the literal, and the way out.
         """
+        every = [(name, time) for name, times in self._times.items() for time in times]
+        offsets = {time.offset for _, time in every}
         for text in zoned_literals(calls):
-            zones = {time.offset for times in self._times.values() for time in times}
             literal = next(moments([text]), None)
-            if zones and (literal is None or zones != {literal.offset}):
+            if offsets and (literal is None or offsets != {literal.offset}):
                 raise SqlFault(
                     f"The literal {text!r} states the zone {zone_of(text)!r}, which not all of the"
-                    " times do that the statement reads; write it as they are written."
+                    " times do that the statement reads; write it without one, as their clocks"
+                    " show it."
                 )
-        between = needs_moments(calls)
-        for name in self.mixed:
-            group = self._group(name)
-            listed = [time for each in group for time in self._times[each]]
-            owners = {id(time): each for each in group for time in self._times[each]}
-            found = disordered(listed)
-            if found is None and between:
-                first = listed[0]
-                found = first, next(time for time in listed if time.offset != first.offset)
-            if found:
-                places = " and ".join(self._place(owners[id(time)], time) for time in found)
-                raise SqlFault(
-                    f"Times of different zones are compared both by moment and by day or hour:"
-                    f" {places}. Ask for one of them only."
-                )
+        if reads_clocks_as_utc(calls) and (away := [each for each in every if each[1].offset]):
+            raise SqlFault(
+                "The statement takes times for those of UTC, and"
+                f" {self._place(*away[0])}. {_IN_UTC}"
+            )
+        for name in self._times:
+            self._require_order(name, calls)
 
-    def writer(
-        self, column: ColumnType | None, sources: frozenset[Name] | None
-    ) -> Callable[[Json], Json] | None:
-        """Return what writes a value of a column of the result, None where it is as it is.
+    def _require_order(self, name: Name, calls: Sequence[Call]) -> None:
+        """Raise where the times that meet in a column cannot be compared by their clocks."""
+        met = {name, *self._meeting(name)}
+        group = [each for each in self._times if each in met and self._columns[each].is_met]
+        listed = [(each, time) for each in group for time in self._times[each]]
+        zoned = next((each for each in listed if each[1].offset is not None), None)
+        if zoned is None:
+            return
+        other = next((each for each in listed if each[1].offset != zoned[1].offset), None)
+        naive = next((each for each in listed if each[1].offset is None), None)
+        if naive is not None:
+            raise SqlFault(
+                "Times with a zone and times without one cannot be compared:"
+                f" {self._place(*zoned)}, {self._place(*naive)}. {_AS_TEXT}"
+            )
+        if other is None:
+            return
+        if self._is_in_zone and not measures_time(calls):
+            found = disordered(time for _, time in listed)
+            if found is None:
+                return
+            zoned, other = (next(e for e in listed if e[1] is time) for time in found)
+        raise SqlFault(
+            "Times of different zones cannot be compared by their clocks:"
+            f" {self._place(*zoned)}, {self._place(*other)}. {_IN_UTC}"
+        )
 
-        `sources` are the columns that it is made of, None where that is not known.
-        """
-        if column is None or not _REWRITTEN & set(map(_kind, parts_of(column))):
+    def _place(self, name: Name, time: Moment) -> str:
+        return f"the {self._columns[name].words} holds {shown(time.text)} in row {time.row}"
+
+    def writer(self, name: str, column: ColumnType | None) -> Callable[[Json], Json] | None:
+        """Return what writes a value of the column `name` of the result as its sources write it."""
+        if column is None:
             return None
-        of = [name for name in self._columns if sources is None or name in sources]
-        times = [time for name in of for time in self._times.get(name, ())]
-        return _writer(column, _odd_numbers(self._columns[name] for name in of), times)
+        of = list(self._columns)
+        if self._lineage is not None:
+            sources = self._named(self._lineage.at(("data", EVERY, name)).values)
+            of = [each for each in of if each in sources]
+        odd = _odd_numbers(self._columns[name] for name in of)
+        written = self._times_as_written([name for name in of if name in self._times])
+
+        def writer(part: Scalar | DecimalOf) -> Callable[[Json], Json]:
+            if part is Scalar.DATE_TIME:
+                return written
+            whole = part in _INTEGERS
+            if not whole and part is not Scalar.NUMBER and not isinstance(part, DecimalOf):
+                return lambda value: value
+            return lambda v: odd.get((whole, v), v) if isinstance(v, int | float) else v
+
+        return converter(column, writer)
+
+    def _times_as_written(self, names: list[Name]) -> Callable[[Json], Json]:
+        times = [time for name in names for time in self._times[name]]
+        texts: dict[str, set[str]] = {}
+        for time in times:
+            clock = time.clock.isoformat()
+            texts.setdefault(clock, set()).add(time.text)
+            if not time.offset:
+                texts.setdefault(f"{clock}Z", set()).add(time.text)
+        suffixes = {zone_of(time.text) for time in times}
+        suffix = suffixes.pop() if len(suffixes) == 1 else ""
+        zones = {time.offset: time.text for time in times}
+        is_mixed = len(zones) > 1 and (None in zones or not self._is_in_zone)
+
+        def written(value: Json) -> Json:
+            # a time that no table holds was computed; it states the zone of those it is made of
+            if not isinstance(value, str):
+                return value
+            if is_mixed:
+                first, second = sorted(zones.values())[:2]
+                raise SqlFault(
+                    f"A time of the result is made of times of different zones: {first!r} and"
+                    f" {second!r} of the {self._columns[names[0]].words}."
+                    f" {_AS_TEXT if None in zones else _IN_UTC}"
+                )
+            found = texts.get(value, {value if value.endswith("Z") else value + suffix})
+            if len(found) > 1:
+                ways = " and ".join(map(repr, sorted(found)[:2]))
+                raise SqlFault(
+                    f"One time of the result is written in several ways: {ways}. {_AS_TEXT}"
+                )
+            return next(iter(found))
+
+        return written
 
     @property
     def are_plain(self) -> bool:
         """Whether no time and no number of a result can differ from how the tables write it."""
         return not self._times and not _odd_numbers(self._columns.values())
+
+
+def require_literals(calls: Iterable[Call]) -> None:
+    """Raise where a literal of a bound statement is rounded to the type that it is compared as.
+
+    Raises:
+        SqlFault: a double, or a time, has fewer digits.
+    """
+    for call in calls:
+        text = call.literal
+        is_rounded = call.result == "TIMESTAMP" and _FINE_TIME.search(text)
+        if call.result == "DOUBLE" and _NUMBER.fullmatch(text):
+            value = Decimal(text)
+            is_large = abs(value) > MOST_IN_DOUBLE
+            is_rounded = is_large and Decimal(repr(float(text))) != value
+        if is_rounded and call.name in (CAST, TRY_CAST):
+            raise SqlFault(
+                f"The literal {shown(text)} has more digits than a number with a fraction, or a"
+                " time, can have."
+            )
 
 
 def roundings(calls: Iterable[Call]) -> Counter[Call]:
@@ -279,49 +351,6 @@ def _odd_numbers(columns: Iterable[Column]) -> dict[tuple[bool, float], float]:
     return odd
 
 
-def _kind(column: ColumnType) -> ColumnType | type[DecimalOf]:
-    return DecimalOf if isinstance(column, DecimalOf) else column
-
-
-def _writer(
-    column: ColumnType, odd: Mapping[tuple[bool, float], float], times: Sequence[Moment]
-) -> Callable[[Json], Json]:
-    """Return what writes a value of the type `column` as the tables write it."""
-    texts: dict[str, set[str]] = {}
-    for time in times:
-        for text in (time.clock.isoformat(), f"{time.instant.isoformat()}Z"):
-            texts.setdefault(text, set()).add(time.text)
-    suffixes = {time.suffix for time in times}
-    suffix = suffixes.pop() if len(suffixes) == 1 else ""
-
-    def written(value: Json) -> Json:
-        # a time that no table holds was computed; it states the zone of those it is made of
-        if not isinstance(value, str):
-            return value
-        found = texts.get(value, {value if value.endswith("Z") else value + suffix})
-        if len(found) > 1:
-            ways = " and ".join(map(repr, sorted(found)[:2]))
-            raise SqlFault(f"One time of the result is written in several ways: {ways}. {_AS_TEXT}")
-        return next(iter(found))
-
-    def writer(part: Scalar | DecimalOf) -> Callable[[Json], Json]:
-        if part in _TIMES:
-            return written
-        if _kind(part) not in _REWRITTEN:
-            return lambda value: value
-        whole = part in _INTEGERS
-        return lambda v: odd.get((whole, v), v) if isinstance(v, int | float) else v
-
-    return converter(column, writer)
-
-
-def _with(
-    column: ColumnType, old: Collection[ColumnType | type[DecimalOf]], new: Scalar
-) -> ColumnType:
-    """Return `column` with `new` in place of each part without parts that is one of `old`."""
-    return refined(column, (), lambda part, _: new if _kind(part) in old else part)
-
-
 def _require_numbers(column: Column) -> None:
     """Raise where a number of the column cannot be held exactly.
 
@@ -346,18 +375,16 @@ def _require_numbers(column: Column) -> None:
 def _require_times(column: Column) -> None:
     """Raise where the texts of a column are times, but not such as a database can compare."""
     texts = [(row, value) for row, value in enumerate(column.values) if isinstance(value, str)]
-    if not texts or not column.readings or column.readings[0] is not Scalar.STRING:
+    if not texts or column.readings[:1] != (Scalar.STRING,) or column.is_declared:
         return
-    if not looks_like_times(text for _, text in texts) or column.is_declared:
+    if not looks_like_times(text for _, text in texts):
         return
     is_before_christ = any(text.startswith("-") for _, text in texts)
     if len({(len(text), zone_of(text)) for _, text in texts}) == 1 and not is_before_christ:
         return  # as texts, they are in the order of the times
-    odd = next((each for each in texts if not any(moments([each[1]]))), None)
-    if odd is None:
-        return
-    row, text = odd
-    raise SqlFault(
-        f"The {column.words} holds {shown(text)} in row {row}, a time that cannot be"
-        f" computed with exactly. {_AS_TEXT}"
-    )
+    for row, text in texts:
+        if not any(moments([text])):
+            raise SqlFault(
+                f"The {column.words} holds {shown(text)} in row {row}, a time that cannot be"
+                f" computed with exactly. {_AS_TEXT}"
+            )

@@ -8,12 +8,13 @@ nothing, and has words for the reason.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Final
 
 from msgspec import Struct, field
 
 from toolplan.plan.diagnostics import did_you_mean, near
+from toolplan.plan.path import Json
 from toolplan_sql._functions import Functions
 from toolplan_sql._tree import (
     Node,
@@ -53,7 +54,7 @@ _CLOCK: Final = frozenset({
 })  # fmt: skip
 _FROM_TODAY: Final = frozenset({"age"})  # with one argument, since today
 # These read the clock without brackets too, where no column has their name.
-CLOCK_WORDS: Final = frozenset(
+_CLOCK_WORDS: Final = frozenset(
     {"current_date", "current_time", "current_timestamp", "localtime", "localtimestamp"}
 )
 _CHANCE: Final = frozenset({"gen_random_uuid", "random", "setseed", "uuid", "uuidv4", "uuidv7"})
@@ -64,20 +65,12 @@ _PERCENTILES: Final = frozenset({"quantile", "quantile_cont", "quantile_disc"})
 _OF_LISTS: Final = frozenset({"aggregate", "array_aggr", "array_aggregate", "list_aggr"}) | {
     "list_aggregate"
 }
-_ARITHMETIC: Final[Mapping[str, Callable[[float, float], float]]] = {
-    "+": lambda left, right: left + right,
-    "-": lambda left, right: left - right,
-    "*": lambda left, right: left * right,
-    "/": lambda left, right: left / right,
-}
 _READS_ENTRIES: Final = frozenset(
     {"entries", "cardinality", "element_at", "map_entries", "map_keys", "map_values"}
 )
 _READS_KEYS: Final = re.compile(r"json.*|to_json|(array|row)_to_json|struct_(keys|values)")
 _TEXT_TYPES: Final = frozenset({"json", "varchar", "text", "string", "char", "map"})
 _EXTRACTS: Final = frozenset({"struct_extract", "array_extract", "struct_extract_at"})
-_NO_USE: Final = Use()
-
 MAX_DEPTH: Final = 100
 """How many brackets and CASEs may be open at one place of a statement."""
 
@@ -111,36 +104,39 @@ _TOKEN: Final = re.compile(
 
 
 class Statement(Struct, frozen=True):
-    """A statement, and what its syntax tree says.
+    """A statement, and what its syntax tree says. Names of columns are case-folded.
 
     Attributes:
         text: the statement as written.
         problems: why it may not run, each one sentence; empty where it may.
-        tables: the tables that it reads, without its own CTEs.
-        columns: the names of columns that it mentions, case-folded; None where it also takes
-            columns that it does not name (`*`).
-        aliases: the names under which it reads tables, case-folded, with the tables.
+        tree: its syntax tree.
+        aliases: the names under which it reads tables, case-folded, with the tables; not its CTEs.
+        columns: the columns that it mentions; None where it also takes those that it does not name
+            (`*`).
         counts: which of the columns of the result are counts, so never null.
         width: how many columns the result has, None where that is not written out.
-        clock_columns: columns named like words that read the clock, which must be columns.
         use: how it uses objects.
-        computed: the names that it compares or computes with, case-folded; None: all. The others
-            are columns that it passes on to its result and does nothing with.
+        computed: the names that it compares or computes with; None: all. The others are columns
+            that it passes on to its result and does nothing with.
         met: those of `computed` that it does not only compare with literals, or ask for their day
             or hour.
     """
 
     text: str
     problems: tuple[str, ...]
-    tables: tuple[str, ...] = ()
-    columns: frozenset[str] | None = None
+    tree: Node = field(default_factory=dict[str, Json])
     aliases: Mapping[str, str] = field(default_factory=dict[str, str])
+    columns: frozenset[str] | None = None
     counts: frozenset[int] = frozenset()
     width: int | None = None
-    clock_columns: tuple[str, ...] = ()
-    use: Use = _NO_USE
+    use: Use = Use()
     computed: frozenset[str] | None = None
     met: frozenset[str] | None = None
+
+    @property
+    def tables(self) -> tuple[str, ...]:
+        """The tables that it reads."""
+        return tuple(dict.fromkeys(self.aliases.values()))
 
     def meets(self, column: str) -> bool:
         """Return whether the statement may compare values of a column of this name."""
@@ -156,16 +152,11 @@ class Statement(Struct, frozen=True):
 
 
 def examine(
-    text: str,
-    tree: Node,
-    tables: Collection[str] | None,
-    columns: Collection[str],
-    functions: Functions,
+    text: str, tree: Node, tables: Collection[str] | None, functions: Functions
 ) -> Statement:
     """Return what the syntax tree `tree` of `text` says.
 
-    `tables` are the names that it may read, None where they are not known; `columns` the names of
-    columns that are known.
+    `tables` are the names that it may read, None where they are not known.
     """
     nodes = list(nodes_of(tree))
     own = {name.casefold() for node in nodes for name in _cte_names(node)}
@@ -176,30 +167,21 @@ def examine(
         qualified = text_of(node, "schema_name") or text_of(node, "catalog_name")
         if node.get("type") != "BASE_TABLE" or (name.casefold() in own and not qualified):
             continue
-        table = None if qualified else _table(name, tables)
-        if table is None:
+        known = {each.casefold(): each for each in ((name,) if tables is None else tables)}
+        if qualified or name.casefold() not in known:
             problems.append(no_table(f"{qualified}.{name}" if qualified else name, tables or ()))
         else:
-            aliases[(text_of(node, "alias") or name).casefold()] = table
+            aliases[(text_of(node, "alias") or name).casefold()] = known[name.casefold()]
     problems.extend(_function_problems(nodes, functions))
-    clock_columns = dict(_clock_columns(nodes, text))
-    known = {name.casefold() for name in columns}
-    problems.extend(
-        f"{name!r} reads the clock; write the day as a literal: DATE '2025-10-12'. If it is a"
-        f' column, put its table before it, or write "{name}".'
-        for name, is_quoted in clock_columns.items()
-        if not is_quoted and name not in known
-    )
     counts, width = _counts(tree)
     return Statement(
         text,
         tuple(dict.fromkeys(problems)),
-        tuple(dict.fromkeys(aliases.values())),
-        column_names(nodes, aliases),
+        tree,
         aliases,
+        column_names(nodes, aliases),
         counts,
         width,
-        tuple(clock_columns),
         _use(nodes, own),
         computed_names(tree, aliases, by_clock=True),
         computed_names(tree, aliases, by_clock=False),
@@ -220,12 +202,17 @@ def _shape_problems(node: Node) -> Iterator[str]:
         yield "A sample is not allowed in a statement: it would give other rows each time."
     if node.get("class") == "PARAMETER":
         yield "A statement has no parameters; write the value itself."
-
-
-def _table(name: str, tables: Collection[str] | None) -> str | None:
-    if tables is None:
-        return name
-    return next((each for each in tables if each.casefold() == name.casefold()), None)
+    names = texts_at(node, "column_names")
+    if (
+        node.get("class") == "COLUMN_REF"
+        and len(names) == 1
+        and names[0].casefold() in _CLOCK_WORDS
+    ):
+        name = names[0]
+        yield (
+            f"{name!r} reads the clock; write the day as a literal: DATE '2025-10-12'. If it is a"
+            f" column, put its table before it: t.{name}."
+        )
 
 
 def no_table(name: str, tables: Collection[str]) -> str:
@@ -236,6 +223,7 @@ def no_table(name: str, tables: Collection[str]) -> str:
 
 def _function_problems(nodes: list[Node], functions: Functions) -> Iterator[str]:
     of_tables = [node_at(node, "function") for node in nodes if node.get("type") == _TABLE_FUNCTION]
+    skipped = {id(node) for node in of_tables}
     for node in of_tables:
         name = text_of(node, "function_name").casefold()
         if name not in _TABLE_FUNCTIONS:
@@ -243,12 +231,9 @@ def _function_problems(nodes: list[Node], functions: Functions) -> Iterator[str]
                 f"The table function {name!r} is not allowed; a statement reads the tables that"
                 " 'tables' names."
             )
-    skipped = {id(node) for node in of_tables}
     for node in nodes:
-        if node.get("class") not in ("FUNCTION", "WINDOW") or id(node) in skipped:
-            continue
-        if problem := _function_problem(node, functions):
-            yield problem
+        if node.get("class") in ("FUNCTION", "WINDOW") and id(node) not in skipped:
+            yield from filter(None, [_function_problem(node, functions)])
 
 
 def _function_problem(node: Node, functions: Functions) -> str | None:
@@ -270,45 +255,21 @@ def _percentile_problem(name: str, arguments: list[Node]) -> str | None:
         name = (string_of(arguments[1]) or "").casefold()
     if name not in _PERCENTILES or not arguments:
         return None
-    shares = _numbers(arguments[-1])
+    shares = _shares(arguments[-1])
     if shares is not None and all(0 <= share <= 1 for share in shares):
         return None
     return f"{name!r} needs its share as a number from 0 to 1: 0.95 for the 95th percentile."
 
 
-def _numbers(expression: Node) -> list[float] | None:
-    """Return the number that an expression of literals says, or those of a list; else None."""
-    if expression.get("class") == "CAST":
-        return _numbers(node_at(expression, "child"))
-    if expression.get("class") == "CONSTANT":
-        try:
-            return [float(literal_of(expression) or "")]
-        except ValueError:
-            return None
-    parts = [_numbers(each) for each in arguments_of(expression)]
-    known = [part for part in parts if part is not None]
-    if len(known) < len(parts):
+def _shares(expression: Node) -> list[float] | None:
+    """Return the number that a literal says, or those of a list of literals; else None."""
+    if text_of(expression, "function_name") == "list_value":
+        parts = [_shares(each) for each in arguments_of(expression)]
+        return None if None in parts else [n for part in parts for n in part or ()]
+    try:
+        return [float(literal_of(expression) or "")]
+    except ValueError:
         return None
-    name = text_of(expression, "function_name")
-    if name == "list_value":
-        return [number for part in known for number in part]
-    match known:
-        case [[left], [right]] if name in _ARITHMETIC and (right or name != "/"):
-            return [_ARITHMETIC[name](left, right)]
-        case _:
-            return None
-
-
-def _clock_columns(nodes: list[Node], text: str) -> Iterator[tuple[str, bool]]:
-    """Yield the columns that, without such a column, would be the clock, and whether quoted."""
-    written = text.encode()
-    for node in nodes:
-        names = texts_at(node, "column_names")
-        if node.get("class") == "COLUMN_REF" and len(names) == 1:
-            name = names[0].casefold()
-            start = node.get("query_location")
-            if name in CLOCK_WORDS:
-                yield name, isinstance(start, int) and written[start : start + 1] == b'"'
 
 
 def _use(nodes: list[Node], own: set[str]) -> Use:

@@ -1,8 +1,7 @@
-"""Times in texts: which zone they state, and how a database stores them without losing it.
+"""Times in texts: which zone they state, and what clocks can say of them.
 
-A column whose times state one zone, or none, is stored as its clock shows (`TIMESTAMP`): days are
-those of the zone that the values state. Where columns that meet in a statement state different
-zones, they are stored as moments (`TIMESTAMPTZ`), unless the statement asks for days or hours.
+A column of times is stored as its clocks show them (`TIMESTAMP`): days are those of the zone that
+the values state. What depends on the moments behind different clocks is refused.
 """
 
 from __future__ import annotations
@@ -27,22 +26,20 @@ _LIKE_A_TIME: Final = re.compile(
 )
 _ZONE: Final = re.compile(r":\d{2}(?:\.\d+)?\s*(?P<zone>[Zz]|[+-]\d{2}(?::?\d{2})?)$", re.ASCII)
 _FRACTION: Final = re.compile(r"\.\d+", re.ASCII)
-_ZONED_TYPES: Final = frozenset({"TIMESTAMP WITH TIME ZONE", "TIMESTAMPTZ_NS"})
+_ZONED_TYPES: Final = frozenset(
+    {"TIMESTAMP WITH TIME ZONE", "TIMESTAMPTZ_NS", "TIME WITH TIME ZONE"}
+)
 _CLOCK_TYPES: Final = frozenset({"TIMESTAMP", "TIMESTAMP_NS", "TIMESTAMP_MS", "TIMESTAMP_S"})
 _CASTS: Final = frozenset({CAST, TRY_CAST})
-_MOMENTS_ONLY: Final = frozenset({"-", "epoch", "epoch_ms", "epoch_us", "epoch_ns", "to_json"})
+_OF_MOMENTS: Final = frozenset({
+    "epoch", "epoch_ms", "epoch_ns", "epoch_us", "julian", "timezone", "timezone_hour",
+    "timezone_minute"
+})  # fmt: skip
 _BETWEEN: Final = frozenset({"-", "age", "date_diff", "datediff", "date_sub", "datesub"})
 
 
 class Moment(NamedTuple):
-    """A time as it was written.
-
-    Attributes:
-        row: the index of its row.
-        text: the text.
-        clock: what the clock shows.
-        offset: from UTC, None where the text states none.
-    """
+    """A time as it was written: its row, what its clock shows, and its offset from UTC if any."""
 
     row: int
     text: str
@@ -52,11 +49,6 @@ class Moment(NamedTuple):
     @property
     def instant(self) -> datetime:
         return self.clock - (self.offset or timedelta())
-
-    @property
-    def suffix(self) -> str:
-        """The zone as it was written; empty where there is none."""
-        return zone_of(self.text)
 
 
 def zone_of(text: str) -> str:
@@ -77,23 +69,19 @@ def in_zone(value: Json, zone: ZoneInfo) -> Json:
     """Return `value` with each time in it that states a zone as the clocks of `zone` show it."""
     match value:
         case str() if zone_of(value) and (found := moment(value)) is not None:
-            return _on_the_clock(found, zone)
+            try:
+                shown = found.instant.replace(tzinfo=UTC).astimezone(zone)
+            except OverflowError:  # in the first hours of year 1, or the last of 9999
+                return value
+            fraction = _FRACTION.search(value)
+            offset = shown.isoformat(timespec="seconds")[19:]
+            return f"{shown:%Y-%m-%dT%H:%M:%S}{fraction[0] if fraction else ''}{offset}"
         case list():
             return [in_zone(each, zone) for each in value]
         case dict():
             return {key: in_zone(each, zone) for key, each in value.items()}
         case _:
             return value
-
-
-def _on_the_clock(time: Moment, zone: ZoneInfo) -> str:
-    try:
-        shown = time.instant.replace(tzinfo=UTC).astimezone(zone)
-    except OverflowError:  # in the first hours of year 1, or the last of 9999
-        return time.text
-    fraction = _FRACTION.search(time.text)
-    offset = shown.isoformat(timespec="seconds")[19:]
-    return f"{shown:%Y-%m-%dT%H:%M:%S}{fraction[0] if fraction else ''}{offset}"
 
 
 def looks_like_times(texts: Iterable[str]) -> bool:
@@ -142,29 +130,30 @@ def disordered(times: Iterable[Moment]) -> tuple[Moment, Moment] | None:
     """Return two times that clocks order otherwise than the moments that they say, or None."""
     listed = sorted(times, key=lambda each: (each.clock, each.instant))
     for left, right in pairwise(listed):
-        if left.clock == right.clock and left.instant != right.instant:
+        if (left.clock == right.clock) != (left.instant == right.instant):
             return left, right
-        if left.clock < right.clock and left.instant >= right.instant:
+        if left.instant > right.instant:
             return left, right
     return None
 
 
-def needs_clocks(calls: Iterable[Call]) -> bool:
-    """Return whether a bound statement asks moments for what depends on a zone: days, hours."""
-    for call in calls:
-        zoned = [each in _ZONED_TYPES for each in call.types]
-        if call.name in _CASTS:
-            if any(zoned) != (call.result in _ZONED_TYPES) and not zone_of(call.literal):
-                return call.types != ("NULL",)
-        elif any(zoned) and call.is_scalar and call.name not in _MOMENTS_ONLY:
-            return True
-    return False
-
-
-def needs_moments(calls: Iterable[Call]) -> bool:
+def measures_time(calls: Iterable[Call]) -> bool:
     """Return whether a bound statement computes how long it is from one time to another."""
     return any(
         call.name in _BETWEEN and sum(each in _CLOCK_TYPES for each in call.types) > 1
+        for call in calls
+    )
+
+
+def reads_clocks_as_utc(calls: Iterable[Call]) -> bool:
+    """Return whether a bound statement takes what clocks show for what those of UTC show."""
+    return any(
+        not _CLOCK_TYPES.isdisjoint(call.types)
+        and (
+            call.name in _OF_MOMENTS
+            or (call.name in _CASTS and call.result in _ZONED_TYPES)
+            or "LIST" in call.types  # of parts, of which `epoch` may be one
+        )
         for call in calls
     )
 

@@ -13,16 +13,15 @@ in the README of the distribution.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
-from functools import cached_property
 from typing import Final
 
 from msgspec.structs import replace
 
 from toolplan.base.threads import run_in_thread, threads_of
 from toolplan.plan.diagnostics import did_you_mean, near
-from toolplan.plan.path import EVERY, Json, Path, json_type
+from toolplan.plan.path import Json, json_type
 from toolplan.schema import SchemaError
 from toolplan.schema.tool import Arguments, Effects, Tool, ToolError
 from toolplan_sql._binding import Binding, bind, unreadable
@@ -30,10 +29,16 @@ from toolplan_sql._check import SKIPPED, Check
 from toolplan_sql._database import Database
 from toolplan_sql._faults import MissingColumn, SqlFault, Stopped
 from toolplan_sql._functions import Call
-from toolplan_sql._lineage import StatementLineage
-from toolplan_sql._originals import Column, Name, Originals, passed_on, roundings
+from toolplan_sql._originals import (
+    Column,
+    Name,
+    Originals,
+    passed_on,
+    require_literals,
+    roundings,
+)
 from toolplan_sql._statement import Statement
-from toolplan_sql._times import in_zone, needs_clocks, zone_named
+from toolplan_sql._times import in_zone, zone_named
 from toolplan_sql._types import (
     MAX_COLUMNS,
     MAX_TABLES,
@@ -77,7 +82,7 @@ class _SqlCall:
 
     def __init__(self, arguments: Arguments, limits: SqlLimits, check: Check) -> None:
         self._check = check
-        self._text = arguments.get("sql")
+        self._text = str(arguments.get("sql"))
         self._tables = _objects(arguments.get("tables"))
         self._columns = _objects(arguments.get("columns"))
         self._zone = arguments.get("zone")
@@ -91,8 +96,6 @@ class _SqlCall:
             self._database.stop()
 
     def run(self) -> Json:
-        if not isinstance(self._text, str):
-            raise SqlFault("'sql' must be text.")
         self._check.rest()
         with Database(self._limits.memory_mb) as database:
             self._database = database
@@ -100,18 +103,16 @@ class _SqlCall:
                 raise Stopped("The statement was stopped.")
             with database.limited(self._limits.seconds):
                 try:
-                    return self._run(database, self._text)
+                    return self._run(database)
                 finally:
                     self._database = None
 
-    def _run(self, database: Database, text: str) -> Json:
+    def _run(self, database: Database) -> Json:
         if problem := clash(self._tables, "The tables"):
             raise SqlFault(problem)
         given = {name: _rows(name, value) for name, value in self._tables.items()}
         rows = given if self._zone is None else _in_zone(given, self._zone)
-        keys = {key for each in rows.values() for row in each for key in row}
-        keys.update(key for each in self._columns.values() for key in _objects(each))
-        statement = database.statement(text, tuple(rows), keys)
+        statement = database.statement(self._text, tuple(rows))
         if statement.problems:
             raise SqlFault(" ".join(statement.problems))
         read = {
@@ -120,26 +121,25 @@ class _SqlCall:
         }
         if mixed := unreadable({name: each.table for name, each in read.items()}):
             raise SqlFault(mixed)
-        lineage = _Lineage(database, text, read)
+        known = {
+            name: Table(dict.fromkeys(each.names, ()), each.table.is_open)
+            for name, each in read.items()
+        }
         originals = Originals(
             (column for each in read.values() for column in each.columns if column.is_computed),
-            lineage.meeting,
+            [(name, key) for name, each in read.items() for key in each.names],
+            database.lineage(statement, known),
+            is_in_zone=self._zone is not None,
         )
-        try:
-            binding = _bound(database, statement, read, originals)
-        except MissingColumn as fault:
-            names = [key for each in read.values() for key in each.names]
-            raise SqlFault(_missing(fault, names)) from fault
-        _require_exact(database, statement, binding, originals)
+        binding = _bound(database, statement, read, originals)
         for name, each in read.items():
             if each.count:
                 database.load(name, binding.tables[name], each.values, each.count)
         result = database.run(statement, self._limits.rows)
-        if not originals.are_plain:
-            for column in binding.result:
-                if write := originals.writer(column.type, lineage.sources(column.name)):
-                    for row in result:
-                        row[column.name] = write(row[column.name])
+        for column in () if originals.are_plain else binding.result:
+            if write := originals.writer(column.name, column.type):
+                for row in result:
+                    row[column.name] = write(row[column.name])
         found: dict[str, Json] = {"data": list[Json](result), "count": len(result)}
         if counts := skipped(self._tables):
             found["skipped"] = counts
@@ -149,97 +149,37 @@ class _SqlCall:
 def _bound(
     database: Database, statement: Statement, read: Mapping[str, _Rows], originals: Originals
 ) -> Binding:
-    """Bind `statement`: with times as clocks show them, or as moments where that is exact."""
+    """Bind `statement`, and refuse what it would round or misread.
 
-    def bound(as_moments: frozenset[Name]) -> Binding:
-        return bind(database, statement, _tables(read, originals.readings(as_moments)))
-
-    if originals.mixed:
-        binding = bound(originals.mixed)
-        if not needs_clocks(binding.calls):
-            return binding
-    binding = bound(frozenset())
-    try:
-        originals.require_clocks(binding.calls)
-    except SqlFault:
-        moments = bound(originals.zoned)
-        if not originals.zoned or needs_clocks(moments.calls):
-            raise
-        return moments
-    return binding
-
-
-def _require_exact(
-    database: Database, statement: Statement, binding: Binding, originals: Originals
-) -> None:
-    """Raise where the bound statement makes doubles of integers that doubles round.
-
-    Raises:
-        SqlFault: it does.
+    Which doubles it makes of large integers shows when these are doubles already: then it makes
+    the fewer.
     """
-    doubles = originals.as_doubles(binding.tables) if roundings(binding.calls) else None
-    if doubles is None:
-        return
-    others: tuple[Call, ...] = ()
-    with suppress(SqlFault):  # a function that takes integers only
-        others = bind(database, statement, doubles).calls
-    for name, columns in binding.tables.items():
-        database.create(name, columns)
-    originals.require_exact(binding.calls, others)
-
-
-def _tables(
-    read: Mapping[str, _Rows], readings: Mapping[Name, tuple[ColumnType, ...]]
-) -> dict[str, Table]:
-    return {
+    exact = originals.readings()
+    tables = {
         name: replace(
             each.table,
-            readings={
-                key: readings.get((name, key), own) for key, own in each.table.readings.items()
-            },
+            readings={key: exact.get((name, key), own) for key, own in each.table.readings.items()},
         )
         for name, each in read.items()
     }
-
-
-class _Lineage:
-    """What the result of a statement is made of, followed when it is first asked for."""
-
-    def __init__(self, database: Database, text: str, read: Mapping[str, _Rows]) -> None:
-        self._database = database
-        self._text = text
-        self._read = read
-
-    @cached_property
-    def _found(self) -> StatementLineage | None:
-        known = {
-            name: Table(dict.fromkeys(each.names, ()), each.table.is_open)
-            for name, each in self._read.items()
-        }
-        return self._database.lineage(self._text, known)
-
-    def meeting(self, name: Name) -> frozenset[Name]:
-        """Return the columns that stand in one expression with that of `name`; all if not known."""
-        if self._found is None:
-            return frozenset(
-                (table, key) for table, each in self._read.items() for key in each.names
-            )
-        table, key = name
-        return self._names(self._found.meeting(frozenset({("tables", table, EVERY, key)})))
-
-    def sources(self, column: str) -> frozenset[Name] | None:
-        """Return the columns that one of the result is made of, None where it is not known."""
-        if self._found is None:
-            return None
-        return self._names(self._found.at(("data", EVERY, column)).values)
-
-    def _names(self, paths: Iterable[Path]) -> frozenset[Name]:
-        found: set[Name] = set()
-        for _, table, *column in paths:
-            keys = self._read[str(table)].names
-            folded = str(column[-1]).casefold() if column else None
-            found.update((str(table), k) for k in keys if folded in (None, k.casefold()))
-        return frozenset(found)
+    try:
+        binding = bind(database, statement, tables)
+    except MissingColumn as fault:
+        names = [key for each in read.values() for key in each.names]
+        hint = did_you_mean(near(fault.column, names)) or (
+            "If rows may lack it, declare its type in 'columns'."
+        )
+        raise SqlFault(f"No row has a column {fault.column!r}. {hint}") from fault
+    originals.require_clocks(binding.calls)
+    require_literals(binding.calls)
+    if roundings(binding.calls) and (doubles := originals.as_doubles(binding.tables)):
+        others: tuple[Call, ...] = ()
+        with suppress(SqlFault):  # a function that takes integers only
+            others = bind(database, statement, doubles).calls
+        for name, columns in binding.tables.items():
+            database.create(name, columns)
+        originals.require_exact(binding.calls, others)
+    return binding
 
 
 class _Rows:
@@ -257,8 +197,6 @@ class _Rows:
         self.values = table_columns(rows, filter(statement.mentions, names))
         if len(self.values) > MAX_COLUMNS:
             raise SqlFault(f"The table {name!r} has more than {MAX_COLUMNS} columns.")
-        for key in declared.keys() & self.values.keys():
-            _require_fit(name, key, self.values[key], declared[key])
         self.columns = [
             _column((name, key), values, declared.get(key), statement)
             for key, values in self.values.items()
@@ -269,31 +207,19 @@ class _Rows:
 def _column(
     name: Name, values: list[Json], declared: ColumnType | None, statement: Statement
 ) -> Column:
-    found = (
-        readings(values, statement.use)
-        if declared is None
-        else declared_readings(declared, values, statement.use)
-    )
+    if declared is None:
+        found = readings(values, statement.use)
+    elif (row := misfit(values, declared)) is None:
+        found = declared_readings(declared, values, statement.use)
+    else:
+        raise SqlFault(
+            f"The column {name[1]!r} of {name[0]!r} is declared as {describe(declared)}, and its"
+            f" row {row} holds {json_type(values[row])}: {shown(values[row])}."
+        )
     is_computed = statement.computes_with(name[1])
     is_met = statement.meets(name[1])
     column = Column(name, found, values, declared is not None, is_computed, is_met)
     return column if is_computed else column._replace(readings=passed_on(column))
-
-
-def _missing(fault: MissingColumn, names: list[str]) -> str:
-    hint = did_you_mean(near(fault.column, names)) or (
-        "If rows may lack it, declare its type in 'columns'."
-    )
-    return f"No row has a column {fault.column!r}. {hint}"
-
-
-def _require_fit(name: str, key: str, values: list[Json], declared: ColumnType) -> None:
-    row = misfit(values, declared)
-    if row is not None:
-        raise SqlFault(
-            f"The column {key!r} of {name!r} is declared as {describe(declared)}, and its row {row}"
-            f" holds {json_type(values[row])}: {shown(values[row])}."
-        )
 
 
 def _declared(name: str, key: str, declared: Json) -> ColumnType:
@@ -326,8 +252,6 @@ def _rows(name: str, value: Json) -> list[dict[str, Json]]:
     return rows
 
 
-NAME: Final = "sql"
-
 _IDENTIFIER: Final = "^[A-Za-z_][A-Za-z0-9_]{0,62}$"
 _DEFAULT_LIMITS: Final = SqlLimits()
 
@@ -340,7 +264,7 @@ def sql_tool(limits: SqlLimits = _DEFAULT_LIMITS) -> Tool:
         return await call_sql(arguments, limits, check)
 
     return Tool(
-        name=NAME,
+        name="sql",
         description=(
             "Computes over the rows of other steps by one SQL SELECT (DuckDB): filters, groups,"
             " sorts, joins, rates, trends. FROM t, entries(t.prices) gives key and value of each"

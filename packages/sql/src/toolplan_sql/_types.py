@@ -9,7 +9,7 @@ Nothing here knows a database; `toolplan_sql._database` speaks to one.
 | `number` | `DOUBLE`; `DECIMAL(38, …)` where a double would round | `number` |
 | `boolean` | `BOOLEAN` | `boolean` |
 | `date` | `DATE` | `string`, `format: date` |
-| `date-time` | `TIMESTAMP` (as the clock shows), `TIMESTAMPTZ` | `string`, `format: date-time` |
+| `date-time` | `TIMESTAMP` (as the clock shows) | `string`, `format: date-time` |
 | list | `T[]` | `array` with `items` |
 | struct | `STRUCT(…)` | `object` with `properties` and no others |
 | map | `MAP(VARCHAR, T)` | `object` with `additionalProperties` and no `properties` |
@@ -53,13 +53,9 @@ class Scalar(StrEnum):
     UNKNOWN = "unknown"
     HUGE = "huge"
     """An integer beyond 64 bits."""
-    INSTANT = "instant"
-    """A moment, compared as one; which day it is on is not known."""
 
 
-WORDS: Final = tuple(
-    word.value for word in Scalar if word not in (Scalar.UNKNOWN, Scalar.HUGE, Scalar.INSTANT)
-)
+WORDS: Final = tuple(each.value for each in Scalar if each not in (Scalar.UNKNOWN, Scalar.HUGE))
 """The names that the `columns` argument of the tool may give to a type."""
 
 
@@ -124,7 +120,6 @@ _SQL: Final[Mapping[Scalar, str]] = {
     Scalar.BOOLEAN: "BOOLEAN",
     Scalar.DATE: "DATE",
     Scalar.DATE_TIME: "TIMESTAMP",
-    Scalar.INSTANT: "TIMESTAMP WITH TIME ZONE",
     Scalar.JSON: "JSON",
     Scalar.UNKNOWN: '"NULL"',
 }
@@ -133,6 +128,10 @@ _JSON_TYPES: Final[Mapping[frozenset[str], Scalar]] = {
     frozenset({"integer", "number"}): Scalar.NUMBER,
     frozenset({"number"}): Scalar.NUMBER,
     frozenset({"boolean"}): Scalar.BOOLEAN,
+}
+_OF_FORMATS: Final = {
+    frozenset({"date"}): Scalar.DATE,
+    frozenset({"date-time"}): Scalar.DATE_TIME,
 }
 _WIDER: Final[Mapping[Scalar, frozenset[ColumnType]]] = {
     Scalar.INTEGER: frozenset({Scalar.NUMBER}),
@@ -168,8 +167,8 @@ def sql_type(column: ColumnType) -> str:
 def describe(column: ColumnType) -> str:
     """Return the name of `column` for people."""
     match column:
-        case Scalar.HUGE | Scalar.INSTANT:
-            return "integer" if column is Scalar.HUGE else "date-time"
+        case Scalar.HUGE:
+            return "integer"
         case Scalar():
             return column.value
         case DecimalOf():
@@ -184,19 +183,25 @@ def describe(column: ColumnType) -> str:
 
 def schema_of(column: ColumnType, *, nullable: bool = True) -> dict[str, Json]:
     """Return the JSON Schema of the values that a result column of this type gives."""
+
+    def typed(name: str, **more: Json) -> dict[str, Json]:
+        return {"type": [name, "null"] if nullable else name, **more}
+
     match column:
         case Scalar.JSON | Scalar.UNKNOWN:
             return {}
-        case Scalar.DATE | Scalar.DATE_TIME | Scalar.INSTANT:
-            return {**_typed("string", nullable), "format": describe(column)}
+        case Scalar.DATE | Scalar.DATE_TIME:
+            return typed("string", format=column.value)
         case Scalar() | DecimalOf():
-            return _typed(describe(column), nullable)
+            return typed(describe(column))
         case ListOf(item):
-            return {**_typed("array", nullable), "items": schema_of(item)}
+            return typed("array", items=schema_of(item))
         case MapOf(value):
-            return {**_typed("object", nullable), "additionalProperties": schema_of(value)}
+            return typed("object", additionalProperties=schema_of(value))
         case StructOf(fields):
-            return {**_typed("object", nullable), **_closed(fields)}
+            # none is required: without declared columns, a field that no row has is not in the type
+            properties: Json = {name: schema_of(each) for name, each in fields}
+            return typed("object", properties=properties, additionalProperties=False)
 
 
 def row_schema(columns: Iterable[tuple[str, ColumnType]], never_null: frozenset[str]) -> Json:
@@ -212,44 +217,24 @@ def row_schema(columns: Iterable[tuple[str, ColumnType]], never_null: frozenset[
     }
 
 
-def _typed(name: str, nullable: bool) -> dict[str, Json]:
-    return {"type": [name, "null"] if nullable else name}
+_TEXT_ONLY: Final = frozenset({"string"})
 
 
-def _closed(fields: tuple[tuple[str, ColumnType], ...]) -> dict[str, Json]:
-    # none is required: where columns are not declared, a field that no row has is not in the type
-    return {
-        "properties": {name: schema_of(each) for name, each in fields},
-        "additionalProperties": False,
-    }
-
-
-class RowType(Struct, frozen=True):
-    """What a schema says of the rows of a table; `is_open`: there may be columns besides."""
-
-    columns: Columns
-    is_open: bool
-
-
-_TEXT: Final = frozenset({"string"})
-_TEXTS: Final = RowType({"text": Scalar.STRING, "index": Scalar.INTEGER}, is_open=False)
-
-
-def row_type(table: Schema) -> RowType | None:
+def row_type(table: Schema) -> Table | None:
     """Return the columns of `table`, None where its schema names none.
 
     A table is a list of objects. A text or a list of texts has the columns text and index.
     """
-    row = table if types_of(table) == _TEXT else elements(table)
+    row = table if types_of(table) == _TEXT_ONLY else elements(table)
     if not isinstance(row, Schema):
         return None
-    if types_of(row) - {"null"} == _TEXT:
-        return _TEXTS
+    if types_of(row) - {"null"} == _TEXT_ONLY:
+        return Table({"text": (Scalar.STRING,), "index": (Scalar.INTEGER,)})
     names = _property_names(row)
     if not names or len(names) > MAX_COLUMNS:
         return None
-    columns = {name: _type_at(row, name, 0) for name in names}
-    return RowType(columns, not isinstance(at(row, (_UNDECLARED,)), Absent))
+    columns = {name: (_type_at(row, name, 0),) for name in names}
+    return Table(columns, not isinstance(at(row, (_UNDECLARED,)), Absent))
 
 
 def column_type(schema: Schema, depth: int = 0) -> ColumnType:
@@ -257,8 +242,9 @@ def column_type(schema: Schema, depth: int = 0) -> ColumnType:
     types = types_of(schema) - {"null"}
     if scalar := _JSON_TYPES.get(frozenset(types)):
         return scalar
-    if types == frozenset({"string"}):
-        return _text_type(schema)
+    if types == _TEXT_ONLY:
+        formats = {str(node.get("format")) for node in _in_place(schema) if _speaks_of_text(node)}
+        return _OF_FORMATS.get(frozenset(formats), Scalar.STRING)
     if depth >= MAX_NESTING:
         return Scalar.JSON
     if types == frozenset({"array"}):
@@ -287,22 +273,9 @@ def _type_at(schema: Schema, name: str, depth: int) -> ColumnType:
     return column_type(part, depth) if isinstance(part, Schema) else Scalar.UNKNOWN
 
 
-def _text_type(schema: Schema) -> ColumnType:
-    formats = [
-        node.get("format")
-        for node in _in_place(schema)
-        if "string" in _named_types(node) or "format" in node
-    ]
-    if formats and formats.count("date") == len(formats):
-        return Scalar.DATE
-    if formats and formats.count("date-time") == len(formats):
-        return Scalar.DATE_TIME
-    return Scalar.STRING
-
-
-def _named_types(node: dict[str, Json]) -> list[Json]:
+def _speaks_of_text(node: dict[str, Json]) -> bool:
     named = node.get("type")
-    return named if isinstance(named, list) else [named]
+    return "format" in node or "string" in (named if isinstance(named, list) else [named])
 
 
 def _property_names(schema: Schema) -> list[str]:

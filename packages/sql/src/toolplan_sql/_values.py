@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import date
-from decimal import Decimal
+from decimal import Context, Decimal
 from typing import Final, NamedTuple
 
 from toolplan.plan.path import Json
@@ -38,6 +38,7 @@ MOST_IN_DOUBLE: Final = 2**53
 _BIGINT: Final = range(-(2**63), 2**63)
 _HUGEINT: Final = range(-(2**127) + 1, 2**127)
 _DIGITS: Final = 38
+_AS_WRITTEN: Final = Context(prec=400)
 
 
 class Use(NamedTuple):
@@ -209,11 +210,10 @@ def decimal_type(values: Iterable[float]) -> DecimalOf | None:
     """Return the decimals that hold all of `values` as they are written, or None."""
     before = after = 0
     for value in values:
-        _, digits, exponent = Decimal(repr(value)).as_tuple()
+        _, digits, exponent = Decimal(repr(value)).normalize(_AS_WRITTEN).as_tuple()
         if not isinstance(exponent, int):
             return None
-        zeros = len(digits) - len(str(int("".join(map(str, digits)))).rstrip("0") or "0")
-        after = max(after, -(exponent + zeros) if any(digits) else 0)
+        after = max(after, -exponent)
         before = max(before, len(digits) + exponent)
     return DecimalOf(after) if before + after <= _DIGITS else None
 
@@ -314,7 +314,6 @@ _FITS: Final[Mapping[Scalar, Callable[[Json], bool]]] = {
     Scalar.BOOLEAN: lambda value: isinstance(value, bool),
     Scalar.DATE: lambda value: isinstance(value, str) and _is_date(value),
     Scalar.DATE_TIME: lambda value: isinstance(value, str) and moment(value) is not None,
-    Scalar.INSTANT: lambda value: isinstance(value, str) and moment(value) is not None,
     Scalar.JSON: lambda _: True,
     Scalar.UNKNOWN: lambda _: True,
 }
@@ -329,21 +328,12 @@ def storable(values: Sequence[Json], column: ColumnType) -> list[Json]:
                 return lambda v: int(v) if isinstance(v, float) else v
             case DecimalOf():  # as text, because a float may be written with an exponent
                 return lambda v: None if v is None else format(Decimal(repr(v)), "f")
-            case Scalar.DATE_TIME | Scalar.INSTANT:
-                is_moment = part is Scalar.INSTANT
-                return lambda v: _stored(v, is_moment) if isinstance(v, str) else v
+            case Scalar.DATE_TIME:
+                return lambda v: found.clock.isoformat() if (found := moment(str(v))) else v
             case Scalar():
                 return lambda v: v
 
     return list(map(converter(column, stored, all_fields=True), values))
-
-
-def _stored(text: str, is_moment: bool) -> str:
-    """Return the time `text` as UTC, or without its zone."""
-    found = moment(text)
-    if found is None:
-        return text
-    return f"{found.instant.isoformat()}Z" if is_moment else found.clock.isoformat()
 
 
 def shown(value: Json) -> str:
