@@ -163,13 +163,18 @@ class Schema:
     @cached_property
     def literal_only(self) -> tuple[str, ...]:
         """The properties that must be written out in the plan (`x-literal`)."""
-        parts: list[tuple[str, Node]] = []
+        return tuple(name for name, said in self.stated("x-literal").items() if any(said))
+
+    def stated(self, keyword: str) -> dict[str, list[Json]]:
+        """Return what declared properties say under `keyword`, however a schema combines them."""
+        found: dict[str, list[Json]] = {}
         for node in self.nodes():
             properties: Any = node.get("properties", {})
-            parts += properties.items()
-        return tuple(
-            name for name, part in parts if part not in (True, False) and part.get("x-literal")
-        )
+            for name, part in properties.items():
+                said = [each[keyword] for each in self.part(part).nodes() if keyword in each]
+                if said:
+                    found.setdefault(name, []).extend(said)
+        return found
 
     def closed(self) -> Schema:
         """Return this schema with undeclared properties refused, unless it allows them itself.
