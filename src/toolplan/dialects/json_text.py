@@ -13,6 +13,7 @@ import json
 import math
 import re
 from collections.abc import Callable
+from decimal import Decimal
 from typing import Final, NoReturn, TypeAlias
 
 from msgspec import Struct, field
@@ -45,6 +46,8 @@ MOST_LENIENT: Final = 500_000
 """A longer block has to be strict JSON."""
 
 LARGEST_INTEGER: Final = 2**63
+_MOST_DIGITS: Final = 800
+"""No double has more."""
 
 _ESCAPED_NOT_TEXT = re.compile(r"\\u(?:0000|[dD][89a-fA-F])")
 _KEY = re.compile(r"""["']?(\w++)["']?\s*+:""")
@@ -334,7 +337,19 @@ def is_bad_number(word: str) -> bool:
         return True
     if _WHOLE_NUMBER.fullmatch(word):
         return len(word) > 20 or abs(int(word)) > LARGEST_INTEGER
-    return _NUMBER.fullmatch(word) is not None and math.isinf(float(word))
+    return _NUMBER.fullmatch(word) is not None and not _is_kept(word)
+
+
+def _is_kept(word: str) -> bool:
+    """Return whether the double that is read has all the digits that `word` has."""
+    number = float(word)
+    if not number:
+        return not re.search("[1-9]", word.lower().partition("e")[0])
+    if math.isinf(number):
+        return False
+    said = Decimal(word)
+    digits = min(len(said.as_tuple().digits), _MOST_DIGITS)
+    return Decimal(f"{number:.{digits - 1}e}") == said
 
 
 def bad_number(word: str) -> TextProblem:
@@ -342,7 +357,7 @@ def bad_number(word: str) -> TextProblem:
     return TextProblem(
         "bad-number",
         f"{word[:40]} is not a number that all JSON readers accept.",
-        "Numbers are finite, and whole numbers lie between -2^63 and 2^63.",
+        "Numbers are finite, whole ones lie between -2^63 and 2^63, others have up to 15 digits.",
     )
 
 
@@ -364,10 +379,9 @@ def _once(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
 
 
 def _number(word: str) -> float:
-    number = float(word)
-    if math.isinf(number):
+    if not _is_kept(word):
         raise _Irregular
-    return number
+    return float(word)
 
 
 def _whole_number(word: str) -> int:
