@@ -43,10 +43,6 @@ _BESIDE_CALLS: Final = (
 """Fields of a step beside its tool and its arguments."""
 
 
-def _as_given(plan: Plan, signatures: Signatures | None) -> Signatures | None:
-    return signatures
-
-
 def by_position(plan: Plan) -> Plan:
     """Return `plan` with steps named by position, and without the `after` that references show."""
     plan = positional(plan)
@@ -70,7 +66,9 @@ class FunctionDialect(Struct, frozen=True, kw_only=True):
     write: Callable[[Plan, Signatures | None], str]
     looks_like: Callable[[str], bool]
     expected: Callable[[Plan], Plan] = by_position
-    expected_signatures: Callable[[Plan, Signatures | None], Signatures | None] = _as_given
+    expected_signatures: Callable[[Plan, Signatures | None], Signatures | None] = lambda _, given: (
+        given
+    )
     steps: Callable[[Signatures | None, Limits], StepStream] | None = None
     is_lenient: bool = False
     choose: Callable[[str], FunctionDialect] | None = None
@@ -148,7 +146,9 @@ class Places(Struct, frozen=True):
             )
             if found is not None:
                 rest = diagnostic.pointer[found.end() :]
-                field = "" if found[2] is None else f"/{self._canonical_field(found[2])}"
+                name = found[2]
+                known = (field for field, names in self.fields.items() if name in names)
+                field = "" if name is None else f"/{next(known, name)}"
                 return replace(diagnostic, pointer=f"/steps/{found[1]}{field}{rest}")
         return diagnostic
 
@@ -176,9 +176,6 @@ class Places(Struct, frozen=True):
             inner = "".join(f"/{escape_pointer(token)}" for token in rest[1:])
             ending = self.argument(have.get(name), rest[0]) + inner
         return f"{prefix}/{position}{name and '/'}{name}{ending}"
-
-    def _canonical_field(self, name: str) -> str:
-        return next((field for field, names in self.fields.items() if name in names), name)
 
 
 CANONICAL_PLACES: Final = Places(("/steps",), {})
@@ -265,10 +262,6 @@ def sorted_by_position(plan: Plan) -> Plan:
     )
 
 
-def _no_refusal(ref: Ref) -> str | None:
-    return None
-
-
 class Says(Struct, frozen=True):
     """What a dialect can say beside tools and arguments.
 
@@ -278,7 +271,7 @@ class Says(Struct, frozen=True):
 
     title: str
     fields: frozenset[str]
-    refusal: Callable[[Ref], str | None] = _no_refusal
+    refusal: Callable[[Ref], str | None] = lambda _: None
 
 
 def unsaid(
