@@ -157,6 +157,13 @@ def test_a_link_is_never_followed_but_read() -> None:
     assert pager.args_of(1) == {"per_page": 10, "page": 7}
 
 
+@pytest.mark.parametrize("number", ["\u00b2", "9" * 5_000, "x"])
+def test_a_link_to_no_page_number_is_passed_on_as_it_is(number: str) -> None:
+    pager = Pager(numbered(), {"per_page": 10}, 100)
+    pager.take(0, {"items": rows_of(10), "next": f"/list?page={number}"})
+    assert pager.args_of(1)["page"] == number
+
+
 def test_pages_are_resumed() -> None:
     data = rows_of(35)
     pages: Mapping[int, tuple[Json, Mapping[str, Json]]] = {

@@ -137,7 +137,7 @@ class Vouched:
         return (
             tool.name in self.policy.egress
             or tool.annotations.get(EGRESS) is True
-            or _is_open_world(tool)
+            or is_open_world(tool)
             # whoever runs it reads what it is sent: only the user's policy says that it may
             or (tool.remote and tool.name not in self.policy.closed)
         )
@@ -156,9 +156,9 @@ class Vouched:
         tools = [tool for tool in self._tools.values() if tool.compute_flow is None]
         trusted = {name for name, said in self._read[0].items() if said.trusts}
         reads = [tool for tool in tools if not tool.has_effects]
-        strangers = [t for t in reads if t.name not in trusted and (t.remote or _is_open_world(t))]
+        strangers = [t for t in reads if t.name not in trusted and (t.remote or is_open_world(t))]
         found = {
-            "reads private data": [tool for tool in reads if not _is_open_world(tool)],
+            "reads private data": [tool for tool in reads if not is_open_world(tool)],
             "reads strangers' text": strangers,
             "can send": [tool for tool in tools if tool.has_effects or self.is_egress(tool)],
         }
@@ -166,7 +166,7 @@ class Vouched:
 
     def _is_open(self, tool: Tool) -> bool:
         # without rules, arguments of tools that only read stay as free as they always were
-        return _is_open_world(tool) and self.policy.has_flows
+        return is_open_world(tool) and self.policy.has_flows
 
     @property
     def faults(self) -> tuple[Fault, ...]:
@@ -385,6 +385,7 @@ def _strictness(need: Need) -> int:
     return -1 if need.trust is None else need.trust
 
 
-def _is_open_world(tool: Tool) -> bool:
+def is_open_world(tool: Tool) -> bool:
+    """Return whether a tool says that its calls reach outside of what its source knows."""
     hints = tool.annotations
     return hints.get("openWorldHint") is True or hints.get("open_world_hint") is True

@@ -87,8 +87,9 @@ class Argument(Struct, frozen=True):
         """Return `args` with `value` in its place, as a number or as text, as the schema asks."""
         if self.is_text and type(value) is int:
             value = str(value)
-        elif not self.is_text and isinstance(value, str) and value.isdigit() and len(value) < 16:
-            value = int(value) if self.default is not None or self.most is not None else value
+        elif not self.is_text and isinstance(value, str):
+            number = whole(value) if self.default is not None or self.most is not None else None
+            value = value if number is None else number
         key, *rest = self.path
         if not rest:
             return {**args, key: value}

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from toolplan.base.errors import ToolplanError
 from toolplan.plan.path import Json, Path
 from toolplan.schema.paging._arguments import Argument, Paging
-from toolplan.schema.paging._fields import at
+from toolplan.schema.paging._fields import at, whole
 from toolplan.schema.paging._names import folded
 from toolplan.schema.paging._results import Page, Verdict, page_of, query_of, verdict_on
 
@@ -183,7 +183,8 @@ class Pager:
                 if value and argument is cursor:
                     overlay = self._at_cursor(argument, value, overlay)
                 elif value:
-                    overlay = argument.put(overlay, int(value) if value.isdigit() else value)
+                    number = whole(value)
+                    overlay = argument.put(overlay, value if number is None else number)
                 found |= bool(value)
             if found:
                 return overlay
