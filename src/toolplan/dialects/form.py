@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from toolplan.dialects import json_text
 from toolplan.dialects._base import Signatures, StepStream
 from toolplan.plan import text as source
-from toolplan.plan.canonical import DEEPEST, Parsed, Syntax, shown
+from toolplan.plan.canonical import DEEPEST, Parsed, Report, Syntax, check_depth, read_steps, shown
 from toolplan.plan.diagnostics import CannotExpress, Diagnostic, Severity
 from toolplan.plan.model import (
     Limits,
@@ -209,6 +209,21 @@ class Form(Struct, frozen=True):
         native = self.places.native(block.document, pointer)
         found = source.locate(text[start : block.span.end], native, key=key)
         return found and source.Span(found.start + start, found.end + start)
+
+
+def read_list(document: Json, title: str, limits: Limits, report: Report) -> list[Json] | None:
+    """Return the steps of a plan that is a list, None (and report why) where there are none."""
+    if not isinstance(document, list):
+        report.error("field-type", f"A plan of {title} is a list, not {json_type(document)}.")
+        return None
+    return bounded(document, document, limits, report)
+
+
+def bounded(items: list[Json], document: Json, limits: Limits, report: Report) -> list[Json] | None:
+    """Return `items`, the steps of `document`; None where they are too many, or too deep."""
+    if read_steps({"steps": items}, limits, report) is None:
+        return None
+    return items if check_depth(document, limits.depth, report) else None
 
 
 def write_list(items: Iterable[Json]) -> str:
