@@ -136,11 +136,29 @@ def test_a_page_that_repeats_the_one_before_is_an_error() -> None:
         pager.take(1, rows_of(10))
 
 
-def test_a_page_of_another_shape_is_an_error() -> None:
+@pytest.mark.parametrize(
+    ("first", "other", "said"),
+    [
+        (rows_of(10), {"message": "slow down"}, "not a list"),
+        ({"items": rows_of(10)}, {"message": "slow down"}, "no list of rows"),
+        ({"items": rows_of(10)}, {"items": None, "error": "slow down"}, "no list of rows"),
+        ({"items": rows_of(10)}, "slow down", "no list of rows"),
+    ],
+)
+def test_a_page_of_another_shape_is_an_error(first: Json, other: Json, said: str) -> None:
     pager = Pager(numbered(), {}, 100)
-    pager.take(0, rows_of(10))
-    with pytest.raises(PageError, match="not a list"):
-        pager.take(1, {"message": "slow down"})
+    pager.take(0, first)
+    with pytest.raises(PageError, match=said):
+        pager.take(1, other)
+
+
+@pytest.mark.parametrize("last", [{}, None, {"items": None}, {"kind": "list"}])
+def test_a_last_page_may_leave_its_list_out(last: Json) -> None:
+    pager = Pager(numbered(), {}, 100)
+    pager.take(0, {"kind": "list", "items": rows_of(10)})
+    pager.take(1, last)
+    assert pager.complete
+    assert pager.more == Verdict(False, "next-page")
 
 
 def test_rows_of_a_page_without_the_object_of_the_first_are_kept() -> None:

@@ -64,11 +64,12 @@ class Pager:
             PageError: a cursor or a page came twice, or a page has no list.
         """
         said = page_of(output, self._paging, stated)
-        first = self._pages.get(0)
-        if page and said.rows is None:
-            if first is not None and first.path == () and output is not None:
+        if page and said.rows is None and output is not None:
+            first = self._outputs[0]
+            if isinstance(first, list):
                 raise PageError("pages-rows", f"Page {page + 1} is not a list, as the first is.")
-            if output is not None and not isinstance(output, dict):
+            # a last page may leave its list out, but not say what the first does not
+            if not isinstance(output, dict) or not isinstance(first, dict) or output.keys() - first:
                 raise PageError("pages-rows", f"Page {page + 1} holds no list of rows.")
         self._outputs[page] = output
         self._pages[page] = said
