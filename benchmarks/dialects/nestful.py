@@ -14,10 +14,20 @@ from functools import partial
 from typing import Final
 
 from toolplan.dialects import form, has_key, values
+from toolplan.dialects.form import read_list
 from toolplan.dialects.paths import SEGMENTS, is_plain, read_path
-from toolplan.dialects.steps import IdCheck, StepFields, free_id, is_id, read_list
 from toolplan.dialects.stream import JsonSteps, all_steps
-from toolplan.plan.canonical import Parsed, ParsedText, Report, TextProblem, shown
+from toolplan.plan.canonical import (
+    IdCheck,
+    Parsed,
+    ParsedText,
+    Report,
+    StepFields,
+    TextProblem,
+    free_id,
+    is_id,
+    shown,
+)
 from toolplan.plan.diagnostics import Diagnostic
 from toolplan.plan.model import Limits, Literal, Object, Plan, Ref, Step, Value, rename_steps
 from toolplan.plan.path import EVERY, Json, Path, PathSyntaxError

@@ -17,9 +17,9 @@ from typing import Final, TypeAlias
 from msgspec import Struct
 
 from toolplan.dialects import form, has_key, values
-from toolplan.dialects.steps import StepFields, read_list
+from toolplan.dialects.form import read_list
 from toolplan.dialects.stream import JsonSteps, all_steps
-from toolplan.plan.canonical import Parsed, ParsedText, Report, TextProblem
+from toolplan.plan.canonical import Parsed, ParsedText, Report, StepFields, TextProblem
 from toolplan.plan.diagnostics import Diagnostic
 from toolplan.plan.model import Limits, Literal, Plan, Ref, Signature, Step, positional
 from toolplan.plan.path import Json, Path

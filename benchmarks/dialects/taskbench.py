@@ -18,8 +18,8 @@ from msgspec.structs import replace
 
 from benchmarks.dialects.links import read_links, with_links, write_links
 from toolplan.dialects import form, has_key, json_text, values
-from toolplan.dialects.steps import StepFields, bounded
-from toolplan.plan.canonical import Parsed, ParsedText, Report, TextProblem, shown
+from toolplan.dialects.form import bounded
+from toolplan.plan.canonical import Parsed, ParsedText, Report, StepFields, TextProblem, shown
 from toolplan.plan.diagnostics import Diagnostic, suggest
 from toolplan.plan.model import (
     Limits,

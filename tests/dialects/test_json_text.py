@@ -238,7 +238,20 @@ def test_p08_whole_numbers_that_are_too_large_are_refused(number: str) -> None:
     assert places(parsed) == [("bad-number", "/steps/0/args/x")]
 
 
-@pytest.mark.parametrize("number", [str(2**63), str(-(2**63)), "1.7e308", "5e-324", "-0.0"])
+@pytest.mark.parametrize("number", ["1e-400", "12345678901234567.89", "0.30000000000000005"])
+def test_numbers_that_no_reader_keeps_are_refused(number: str) -> None:
+    assert places(TOOLPLAN.parse(with_argument(number))) == [("bad-number", "/steps/0/args/x")]
+    parsed = DIALECTS["llmcompiler"].parse(f"1. f(x={number})")
+    assert places(parsed) == [("bad-number", "/steps/0/args/x")]
+
+
+@pytest.mark.parametrize(
+    "number",
+    [
+        *(str(2**63), str(-(2**63)), "1.7e308", "5e-324", "4.9e-324", "-0.0", "0e-999", "1.10"),
+        *("0.1000000000000000055511151231257827", "52.375889399999998"),
+    ],
+)
 def test_the_largest_numbers_that_are_fine(number: str) -> None:
     parsed = TOOLPLAN.parse(with_argument(number))
     assert parsed.diagnostics == ()

@@ -20,25 +20,8 @@ from toolplan.plan.text._tokens import unquoted
 JSON_DIALECTS = ("clear", "kirha", "nestful", "sealtools", "state", "taskbench", "toolplan")
 CONSTANTS = {"True": "true", "False": "false", "None": "null"}
 PIECES = [
-    "",
-    ",",
-    '"',
-    "'",
-    "...",
-    "…",
-    ":",
-    " ",
-    "\n",
-    "1",
-    "x",
-    "{",
-    "}",
-    "[",
-    "]",
-    "//",
-    "%",
-    "\\\\",
-]
+    "", ",", '"', "'", "...", "…", ":", " ", "\n", "1", "x", "{", "}", "[", "]", "//", "%", "\\\\",
+]  # fmt: skip
 
 
 def tokens(text: str) -> list[str]:

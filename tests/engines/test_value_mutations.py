@@ -8,6 +8,7 @@ import random
 from collections.abc import Mapping
 from typing import Final, cast
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
@@ -18,8 +19,11 @@ from tests.sizes import share_of
 from tests.stores import Stores
 from toolplan.base.errors import ToolplanError
 from toolplan.events import ConsentGiven, Event, StepSucceeded
+from toolplan.plan.model import Literal, Plan, Step
 from toolplan.plan.path import Json
+from toolplan.policy.approval import digest_of
 from toolplan.policy.consent import Effect, call_digest, is_as_shown
+from toolplan.schema.tool import Tool
 
 MUTATIONS: Final = share_of(10_000)
 ROWS: Final[list[Json]] = [
@@ -131,3 +135,22 @@ def test_two_calls_have_one_digest_only_where_they_are_the_same(
 ) -> None:
     digests = [call_digest("r", "s", None, "send", args) for args in (one, other)]
     assert (digests[0] == digests[1]) is (written(one) == written(other))
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ({"\ud800": 1, '"\\ud800"': 2}, {"\ud800": 3, '"\\ud800"': 2}),
+        ({"\ud800": 1, '"\\ud800"': 2}, {"\ud800": 2, '"\\ud800"': 1}),
+        ({"a": {"b": 2**60}, "a/b": 2**61}, {"a": {"b": 2**62}, "a/b": 2**61}),
+        ({"a~1b": 2**60, "a/b": 2**61}, {"a~1b": 2**62, "a/b": 2**61}),
+    ],
+)
+def test_odd_names_hide_no_value_from_a_digest(one: Json, other: Json) -> None:
+    calls = [call_digest("r", "s", None, "send", args) for args in (one, other)]
+    assert calls[0] != calls[1]
+    if "\\ud800" in json.dumps(one):
+        return  # no plan has half a character
+    tools = {"t": Tool("t", "", {"type": "object"})}
+    plans = [Plan((Step("a", "t", {"x": Literal(args)}),)) for args in (one, other)]
+    assert len({digest_of(plan, tools, {}) for plan in plans}) == 2

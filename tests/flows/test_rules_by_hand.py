@@ -137,6 +137,66 @@ def test_only_tools_of_the_program_raise_labels(source: str) -> None:
     assert outputs.label("s", "own", ("x",)).trust is U  # a list has no such key
 
 
+SECRET: Json = {"type": "string", "x-trust": "secret"}
+LISTED: Json = {"type": "string", "x-trust": "listed"}
+NULL: Json = {"type": "null"}
+
+
+@pytest.mark.parametrize(
+    ("schema", "path", "trust", "secret"),
+    [
+        ({"$ref": "#/$defs/a", "$defs": {"a": SECRET}}, (), U, True),
+        ({"$ref": "#/$defs/a", "$defs": {"a": LISTED}}, (), L, False),
+        ({"items": {"$ref": "#/$defs/a"}, "$defs": {"a": LISTED}}, (EVERY,), L, False),
+        ({"allOf": [{"type": "string"}, LISTED]}, (), L, False),
+        ({"anyOf": [LISTED, NULL]}, (), L, False),
+        ({"anyOf": [LISTED, {"type": "integer"}]}, (), U, False),
+        ({"anyOf": [SECRET, {"type": "integer"}]}, (), U, True),
+        ({"x-trust": "trusted", "anyOf": [LISTED, {"type": "integer"}]}, (), U, False),
+        ({"x-trust": "trusted", "additionalProperties": LISTED}, ("a",), U, False),
+        ({"additionalProperties": SECRET}, ("a",), U, True),
+        ({"patternProperties": {"^a": SECRET}}, ("a",), U, True),
+        ({"if": {"type": "string"}, "then": SECRET}, (), U, True),
+        ({"prefixItems": [LISTED, {"type": "string"}]}, (0,), L, False),
+        ({"prefixItems": [LISTED, {"type": "string"}]}, (1,), U, False),
+        ({"prefixItems": [{"type": "string"}], "items": LISTED}, (0,), U, False),
+        (
+            {
+                "$ref": "#/$defs/a",
+                "$defs": {"a": {"properties": {"pin": SECRET, "a": {"$ref": "#/$defs/a"}}}},
+            },
+            ("a", "a", "a", "pin"),
+            U,
+            True,
+        ),
+    ],
+)
+def test_what_a_tool_says_of_its_output_is_found_wherever_its_schema_says_it(
+    schema: Json, path: Path, trust: Trust, secret: bool
+) -> None:
+    given = replace(tool("own", "python"), raw_output=schema)
+    label = Vouched(Policy(), Toolbox([given])).outputs("own").label("s", "own", path)
+    assert (label.trust, bool(label.secrets)) == (trust, secret)
+
+
+@pytest.mark.parametrize(
+    ("takes", "trust"),
+    [
+        ({"anyOf": [{"type": "string", "x-needs": "said"}, NULL]}, S),
+        ({"allOf": [{"x-needs": "said"}], "x-needs": "any"}, S),
+        ({"x-needs": "sayd"}, S),
+        ({"x-needs": {"needs": "said"}}, S),
+    ],
+)
+def test_what_a_tool_needs_is_found_and_what_cannot_be_read_needs_the_most(
+    takes: Json, trust: Trust
+) -> None:
+    given = tool("own", "python", takes={"x": takes})
+    needs = Vouched(Policy(), Toolbox([given])).needs(given)
+    assert needs is not None
+    assert needs["x"].trust is trust
+
+
 def test_only_tools_of_the_program_lower_needs_and_the_policy_comes_first() -> None:
     takes: Json = {name: {"x-needs": name} for name in ("said", "trusted", "listed", "any")}
     for source in ("python", "mcp"):

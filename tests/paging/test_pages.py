@@ -136,11 +136,29 @@ def test_a_page_that_repeats_the_one_before_is_an_error() -> None:
         pager.take(1, rows_of(10))
 
 
-def test_a_page_of_another_shape_is_an_error() -> None:
+@pytest.mark.parametrize(
+    ("first", "other", "said"),
+    [
+        (rows_of(10), {"message": "slow down"}, "not a list"),
+        ({"items": rows_of(10)}, {"message": "slow down"}, "no list of rows"),
+        ({"items": rows_of(10)}, {"items": None, "error": "slow down"}, "no list of rows"),
+        ({"items": rows_of(10)}, "slow down", "no list of rows"),
+    ],
+)
+def test_a_page_of_another_shape_is_an_error(first: Json, other: Json, said: str) -> None:
     pager = Pager(numbered(), {}, 100)
-    pager.take(0, rows_of(10))
-    with pytest.raises(PageError, match="not a list"):
-        pager.take(1, {"message": "slow down"})
+    pager.take(0, first)
+    with pytest.raises(PageError, match=said):
+        pager.take(1, other)
+
+
+@pytest.mark.parametrize("last", [{}, None, {"items": None}, {"kind": "list"}])
+def test_a_last_page_may_leave_its_list_out(last: Json) -> None:
+    pager = Pager(numbered(), {}, 100)
+    pager.take(0, {"kind": "list", "items": rows_of(10)})
+    pager.take(1, last)
+    assert pager.complete
+    assert pager.more == Verdict(False, "next-page")
 
 
 def test_rows_of_a_page_without_the_object_of_the_first_are_kept() -> None:
@@ -155,6 +173,13 @@ def test_a_link_is_never_followed_but_read() -> None:
     pager = Pager(numbered(), {"per_page": 10}, 100)
     pager.take(0, {"items": rows_of(10), "next": "https://evil.example/?page=7&x=1"})
     assert pager.args_of(1) == {"per_page": 10, "page": 7}
+
+
+@pytest.mark.parametrize("number", ["\u00b2", "9" * 5_000, "x"])
+def test_a_link_to_no_page_number_is_passed_on_as_it_is(number: str) -> None:
+    pager = Pager(numbered(), {"per_page": 10}, 100)
+    pager.take(0, {"items": rows_of(10), "next": f"/list?page={number}"})
+    assert pager.args_of(1)["page"] == number
 
 
 def test_pages_are_resumed() -> None:

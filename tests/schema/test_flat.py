@@ -22,6 +22,15 @@ STRING: dict[str, Json] = {"type": "string"}
             {"anyOf": [STRING, {"type": "array", "items": STRING}]},
             {"type": ["string", "array"], "items": STRING},
         ),
+        ({"anyOf": [{"const": "a"}, {"type": "null"}]}, {"const": "a"}),
+        (
+            {"anyOf": [{"properties": {"a": STRING}}, {"properties": {"b": STRING}}]},
+            {"properties": {"a": STRING, "b": STRING}},
+        ),
+        (
+            {"allOf": [{"properties": {"a": STRING}}], "properties": {"b": STRING}},
+            {"properties": {"a": STRING, "b": STRING}},
+        ),
         ({"$ref": "#/$defs/a", "$defs": {"a": STRING}}, {**STRING, "$defs": {"a": STRING}}),
         ({"items": {"$ref": "https://elsewhere.example/a"}}, {"items": {}}),
         ({"properties": {"a": {"$ref": "#/nowhere"}}}, {"properties": {"a": {}}}),

@@ -129,10 +129,16 @@ def read(written: Syntax, text: str, signatures: Signatures | None, limits: Limi
     """Return the plan in `text`, and all that is wrong."""
     report = Report()
     clean = checked(text, limits, report)
-    lines = None if clean is None else read_lines(clean, written, limits, report)
-    if clean is None or lines is None:
+    lines = None if clean is None else Outline(clean, written, limits.steps)
+    if clean is None or lines is None or not _is_readable(clean, lines, limits, report):
         return Parsed(None, report.diagnostics)
-    references = _references(lines, report)
+    ids: dict[int, str] = {}
+    for at, call in enumerate(lines.calls):
+        if ids.setdefault(call.number, f"s{at}") != f"s{at}":
+            taken = f"The number {call.number} is taken by an earlier step."
+            help_ = "Every step needs a number of its own."
+            report.error("duplicate-id", taken, f"/steps/{at}/id", f"s{at}", help_)
+    references = References(written.marks, ids, frozenset(lines.closers - ids.keys()))
     reading = Reading(clean, written, report, references, signatures, limits, lines.noise)
     try:
         plan = Plan(tuple(reading.step(call, at) for at, call in enumerate(lines.calls)))
@@ -146,6 +152,27 @@ def read(written: Syntax, text: str, signatures: Signatures | None, limits: Limi
             help="Write the plan alone, a call a line.",
         )
     return Parsed(plan, report.diagnostics)
+
+
+def _is_readable(text: str, lines: Outline, limits: Limits, report: Report) -> bool:
+    """Return whether there are calls to read; what is wrong with the lines is reported."""
+    if len(lines.calls) > limits.steps:
+        many = f"The plan has more than {limits.steps} steps; no more are allowed."
+        report.error("too-many-steps", many, "/steps")
+        return False
+    for fault in lines.faults:
+        report.add(syntax(text, fault.offset, fault.message, code=fault.code))
+    if lines.cut_off is not None:
+        report.add(syntax(text, lines.cut_off.offset, lines.cut_off.message))
+        return False
+    if not lines.calls and not lines.faults:
+        if lines.closers:
+            report.error("empty-plan", "The plan has no step.", "/steps")
+        else:
+            start = len(text) - len(text.lstrip())
+            help_ = f"A call is written `{lines.written.form}`, on a line of its own."
+            report.add(syntax(text, start, "The text holds no numbered call", help=help_))
+    return bool(lines.calls)
 
 
 def find(
@@ -213,41 +240,6 @@ def unsaid(plan: Plan, written: Syntax) -> Iterator[Diagnostic]:
 def _is_thought(thought: str, written: Syntax) -> bool:
     lines = Outline(f"{written.thought} {thought}\n{written.sample}", written)
     return [call.thought for call in lines.calls] == [thought] and not lines.noise
-
-
-def read_lines(text: str, written: Syntax, limits: Limits, report: Report) -> Outline | None:
-    """Return the lines of the plan in `text`, None where there is none that can be read.
-
-    What is wrong with them is reported.
-    """
-    lines = Outline(text, written, limits.steps)
-    if len(lines.calls) > limits.steps:
-        many = f"The plan has more than {limits.steps} steps; no more are allowed."
-        report.error("too-many-steps", many, "/steps")
-        return None
-    for fault in lines.faults:
-        report.add(syntax(text, fault.offset, fault.message, code=fault.code))
-    if lines.cut_off is not None:
-        report.add(syntax(text, lines.cut_off.offset, lines.cut_off.message))
-        return None
-    if not lines.calls and lines.closers and not lines.faults:
-        report.error("empty-plan", "The plan has no step.", "/steps")
-    elif not lines.calls and not lines.faults:
-        start = len(text) - len(text.lstrip())
-        help_ = f"A call is written `{written.form}`, on a line of its own."
-        report.add(syntax(text, start, "The text holds no numbered call", help=help_))
-    return lines if lines.calls else None
-
-
-def _references(lines: Outline, report: Report) -> References:
-    """Return how references are read, and report each number that is taken twice."""
-    ids: dict[int, str] = {}
-    for at, call in enumerate(lines.calls):
-        if ids.setdefault(call.number, f"s{at}") != f"s{at}":
-            taken = f"The number {call.number} is taken by an earlier step."
-            help_ = "Every step needs a number of its own."
-            report.error("duplicate-id", taken, f"/steps/{at}/id", f"s{at}", help_)
-    return References(lines.written.marks, ids, frozenset(lines.closers - ids.keys()))
 
 
 class Fault(NamedTuple):

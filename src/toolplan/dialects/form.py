@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from toolplan.dialects import json_text
 from toolplan.dialects._base import Signatures, StepStream
 from toolplan.plan import text as source
-from toolplan.plan.canonical import DEEPEST, Parsed, Syntax, shown
+from toolplan.plan.canonical import DEEPEST, Parsed, Report, Syntax, check_depth, read_steps, shown
 from toolplan.plan.diagnostics import CannotExpress, Diagnostic, Severity
 from toolplan.plan.model import (
     Limits,
@@ -43,10 +43,6 @@ _BESIDE_CALLS: Final = (
 """Fields of a step beside its tool and its arguments."""
 
 
-def _as_given(plan: Plan, signatures: Signatures | None) -> Signatures | None:
-    return signatures
-
-
 def by_position(plan: Plan) -> Plan:
     """Return `plan` with steps named by position, and without the `after` that references show."""
     plan = positional(plan)
@@ -70,7 +66,9 @@ class FunctionDialect(Struct, frozen=True, kw_only=True):
     write: Callable[[Plan, Signatures | None], str]
     looks_like: Callable[[str], bool]
     expected: Callable[[Plan], Plan] = by_position
-    expected_signatures: Callable[[Plan, Signatures | None], Signatures | None] = _as_given
+    expected_signatures: Callable[[Plan, Signatures | None], Signatures | None] = lambda _, given: (
+        given
+    )
     steps: Callable[[Signatures | None, Limits], StepStream] | None = None
     is_lenient: bool = False
     choose: Callable[[str], FunctionDialect] | None = None
@@ -148,7 +146,9 @@ class Places(Struct, frozen=True):
             )
             if found is not None:
                 rest = diagnostic.pointer[found.end() :]
-                field = "" if found[2] is None else f"/{self._canonical_field(found[2])}"
+                name = found[2]
+                known = (field for field, names in self.fields.items() if name in names)
+                field = "" if name is None else f"/{next(known, name)}"
                 return replace(diagnostic, pointer=f"/steps/{found[1]}{field}{rest}")
         return diagnostic
 
@@ -176,9 +176,6 @@ class Places(Struct, frozen=True):
             inner = "".join(f"/{escape_pointer(token)}" for token in rest[1:])
             ending = self.argument(have.get(name), rest[0]) + inner
         return f"{prefix}/{position}{name and '/'}{name}{ending}"
-
-    def _canonical_field(self, name: str) -> str:
-        return next((field for field, names in self.fields.items() if name in names), name)
 
 
 CANONICAL_PLACES: Final = Places(("/steps",), {})
@@ -212,6 +209,21 @@ class Form(Struct, frozen=True):
         native = self.places.native(block.document, pointer)
         found = source.locate(text[start : block.span.end], native, key=key)
         return found and source.Span(found.start + start, found.end + start)
+
+
+def read_list(document: Json, title: str, limits: Limits, report: Report) -> list[Json] | None:
+    """Return the steps of a plan that is a list, None (and report why) where there are none."""
+    if not isinstance(document, list):
+        report.error("field-type", f"A plan of {title} is a list, not {json_type(document)}.")
+        return None
+    return bounded(document, document, limits, report)
+
+
+def bounded(items: list[Json], document: Json, limits: Limits, report: Report) -> list[Json] | None:
+    """Return `items`, the steps of `document`; None where they are too many, or too deep."""
+    if read_steps({"steps": items}, limits, report) is None:
+        return None
+    return items if check_depth(document, limits.depth, report) else None
 
 
 def write_list(items: Iterable[Json]) -> str:
@@ -265,10 +277,6 @@ def sorted_by_position(plan: Plan) -> Plan:
     )
 
 
-def _no_refusal(ref: Ref) -> str | None:
-    return None
-
-
 class Says(Struct, frozen=True):
     """What a dialect can say beside tools and arguments.
 
@@ -278,7 +286,7 @@ class Says(Struct, frozen=True):
 
     title: str
     fields: frozenset[str]
-    refusal: Callable[[Ref], str | None] = _no_refusal
+    refusal: Callable[[Ref], str | None] = lambda _: None
 
 
 def unsaid(

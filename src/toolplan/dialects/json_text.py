@@ -13,7 +13,8 @@ import json
 import math
 import re
 from collections.abc import Callable
-from typing import Final, NoReturn, TypeAlias
+from decimal import Decimal
+from typing import Final, TypeAlias
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -26,6 +27,7 @@ from toolplan.dialects.characters import (
     not_text,
     replaced,
     report_character,
+    syntax,
     without_mark,
 )
 from toolplan.plan import text as source
@@ -36,6 +38,7 @@ from toolplan.plan.path import Json
 
 IsPlan: TypeAlias = Callable[[Json], bool]
 
+_ALONE: Final = "Write the plan alone."
 _CUT_OFF: Final = "What begins there does not end: the plan was cut off. Write all of it."
 
 MOST_BLOCKS: Final = 64
@@ -45,6 +48,8 @@ MOST_LENIENT: Final = 500_000
 """A longer block has to be strict JSON."""
 
 LARGEST_INTEGER: Final = 2**63
+_MOST_DIGITS: Final = 800
+"""No double has more."""
 
 _ESCAPED_NOT_TEXT = re.compile(r"\\u(?:0000|[dD][89a-fA-F])")
 _KEY = re.compile(r"""["']?(\w++)["']?\s*+:""")
@@ -69,10 +74,6 @@ class JsonText(Struct, frozen=True):
 
     block: Block | None
     diagnostics: tuple[Diagnostic, ...]
-
-
-class _Irregular(Exception):
-    """Strict JSON, but with a key twice or a number that no reader agrees about."""
 
 
 class _Search(Struct):
@@ -142,7 +143,8 @@ def _look(
     if report.diagnostics:  # not even text, which is reported
         return None
     if _goes_on(text):
-        _report_syntax(text, error.pos, "The text continues after the end of the plan", report)
+        what = "The text continues after the end of the plan"
+        report.add(syntax(text, error.pos, what, help=_ALONE))
         return None
     parts = _blocks.segments(text)
     search = _search(text, parts, is_plan, by_line=True)
@@ -155,14 +157,18 @@ def _look(
     if search.too_deep:
         _report_too_deep(limits, report)
     elif len(chosen) > 1:
-        _report_syntax(text, chosen[1].span.start, "The text holds a second plan", report)
+        at, what = chosen[1].span.start, "The text holds a second plan"
+        report.add(syntax(text, at, what, help=_ALONE))
     elif search.cut_off is not None and not (chosen and chosen[0].is_fenced):
-        _report_syntax(text, search.cut_off, "The text ends inside of a value", report, _CUT_OFF)
+        what = "The text ends inside of a value"
+        report.add(syntax(text, search.cut_off, what, help=_CUT_OFF))
     elif (broken := _broken_plan(text, search, chosen)) is not None:
         code = "ellipsis" if broken.is_ellipsis else "syntax"
-        _report_syntax(text, broken.at, broken.message, report, "Write strict JSON.", code)
+        strict = "Write strict JSON."
+        report.add(syntax(text, broken.at, broken.message, help=strict, code=code))
     elif not chosen:
-        _report_syntax(text, error.pos, f"The text is not JSON: {_said(error)}", report)
+        what = f"The text is not JSON: {_said(error)}"
+        report.add(syntax(text, error.pos, what, help=_ALONE))
     else:
         _report_noise(text, parts, chosen[0], report)
         return chosen[0]
@@ -231,18 +237,16 @@ def _goes_on(text: str) -> bool:
     if text[start : start + 1] not in ("{", "["):
         return False
     try:
-        _, end = _TOLERANT.raw_decode(text, start)
+        _, end = _decoder()[0].raw_decode(text, start)
     except json.JSONDecodeError:
         return False
     return _GOES_ON.match(text, end) is not None
 
 
 def _decoded(text: str) -> Block:
-    span = source.Span(0, len(text))
-    try:
-        return Block(_STRICT.decode(text), span, text)
-    except _Irregular:
-        return Block(_TOLERANT.decode(text), span, text, is_irregular=True)
+    decoder, irregular = _decoder()
+    document = decoder.decode(text)
+    return Block(document, source.Span(0, len(text)), text, is_irregular=bool(irregular))
 
 
 def _report_irregular(text: str, report: Report) -> None:
@@ -268,18 +272,6 @@ def _report_noise(text: str, parts: Segments, chosen: Block, report: Report) -> 
         f"The plan was read without what does not belong to it: {', '.join(noise)}.",
         help="Write the plan alone, as strict JSON.",
     )
-
-
-def _report_syntax(
-    text: str,
-    offset: int,
-    message: str,
-    report: Report,
-    help: str = "Write the plan alone.",
-    code: str = "syntax",
-) -> None:
-    line, column = source.line_and_column(text, offset)
-    report.error(code, f"{message} (line {line}, column {column}).", help=help)
 
 
 def _report_too_deep(limits: Limits, report: Report) -> None:
@@ -334,7 +326,19 @@ def is_bad_number(word: str) -> bool:
         return True
     if _WHOLE_NUMBER.fullmatch(word):
         return len(word) > 20 or abs(int(word)) > LARGEST_INTEGER
-    return _NUMBER.fullmatch(word) is not None and math.isinf(float(word))
+    return _NUMBER.fullmatch(word) is not None and not _is_kept(word)
+
+
+def _is_kept(word: str) -> bool:
+    """Return whether the double that is read has all the digits that `word` has."""
+    number = float(word)
+    if not number:
+        return not re.search("[1-9]", word.lower().partition("e")[0])
+    if math.isinf(number):
+        return False
+    said = Decimal(word)
+    digits = min(len(said.as_tuple().digits), _MOST_DIGITS)
+    return Decimal(f"{number:.{digits - 1}e}") == said
 
 
 def bad_number(word: str) -> TextProblem:
@@ -342,7 +346,7 @@ def bad_number(word: str) -> TextProblem:
     return TextProblem(
         "bad-number",
         f"{word[:40]} is not a number that all JSON readers accept.",
-        "Numbers are finite, and whole numbers lie between -2^63 and 2^63.",
+        "Numbers are finite, whole ones lie between -2^63 and 2^63, others have up to 15 digits.",
     )
 
 
@@ -356,54 +360,36 @@ def _compact(value: Json) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def _once(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
-    members = dict(pairs)
-    if len(members) != len(pairs):
-        raise _Irregular
-    return members
+def _decoder() -> tuple[json.JSONDecoder, list[str]]:
+    """Return a decoder, and what it will have met that readers do not agree about.
+
+    A key that stands twice, or a bad number, is read all the same, so that the rest of the plan can
+    be checked.
+    """
+    irregular: list[str] = []
+
+    def once(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
+        members = dict(pairs)
+        if len(members) != len(pairs):
+            irregular.append("a key")
+        return members
+
+    def number(word: str) -> int | float:
+        if is_bad_number(word):
+            irregular.append(word)
+        return _nearest(word)
+
+    decoder = json.JSONDecoder(
+        object_pairs_hook=once, parse_float=number, parse_int=number, parse_constant=number
+    )
+    return decoder, irregular
 
 
-def _number(word: str) -> float:
-    number = float(word)
-    if math.isinf(number):
-        raise _Irregular
-    return number
-
-
-def _whole_number(word: str) -> int:
-    if len(word) > 18 and is_bad_number(word):
-        raise _Irregular
-    return int(word)
-
-
-def _no_number(word: str) -> NoReturn:
-    raise _Irregular
-
-
-def _nearest_number(word: str) -> float:
-    return max(min(float(word), 1.7e308), -1.7e308)
-
-
-def _nearest_whole_number(word: str) -> int:
-    if is_bad_number(word):
-        return -LARGEST_INTEGER if word.startswith("-") else LARGEST_INTEGER
-    return int(word)
-
-
-def _nearest_constant(word: str) -> float:
-    return 0.0 if word == "NaN" else _nearest_number(word)
-
-
-# The first refuses what is irregular, without keeping any state; the second reads it all the same,
-# so that the rest of the plan can be checked.
-_STRICT = json.JSONDecoder(
-    object_pairs_hook=_once,
-    parse_float=_number,
-    parse_int=_whole_number,
-    parse_constant=_no_number,
-)
-_TOLERANT = json.JSONDecoder(
-    parse_float=_nearest_number,
-    parse_int=_nearest_whole_number,
-    parse_constant=_nearest_constant,
-)
+def _nearest(word: str) -> int | float:
+    """Return the number that is nearest to `word`, and that every reader accepts."""
+    if word == "NaN":
+        return 0.0
+    if not _WHOLE_NUMBER.fullmatch(word):
+        return max(min(float(word), 1.7e308), -1.7e308)
+    # Python refuses to read the longest ones
+    return max(min(int(word[:30]), LARGEST_INTEGER), -LARGEST_INTEGER)

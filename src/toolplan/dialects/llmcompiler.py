@@ -21,12 +21,12 @@ from functools import partial
 from typing import Final
 
 from toolplan.dialects import _call_lines, _literals, _numbered
-from toolplan.dialects.characters import checked, syntax
+from toolplan.dialects.characters import syntax
 from toolplan.dialects.form import NO_LIMITS, FunctionDialect, Signatures, cannot
 from toolplan.dialects.values import read_plain
 from toolplan.plan.canonical import ReferenceSyntaxError, Report, Syntax
 from toolplan.plan.diagnostics import CannotExpress
-from toolplan.plan.model import Limits, Plan, Step, Value
+from toolplan.plan.model import Plan, Step, Value
 from toolplan.plan.path import Path, parse_segments, print_path
 from toolplan.plan.text import Span
 
@@ -157,57 +157,6 @@ _LINES: Final = _call_lines.Syntax(
 )
 
 
-class _LineSteps:
-    """Reads the calls of a plan, each on a line of its own, while they are written."""
-
-    def __init__(self, signatures: Signatures | None, limits: Limits) -> None:
-        self._signatures = signatures
-        self._limits = limits
-        self._parts: list[str] = []  # of the line that is being written
-        self._ids: dict[int, str] = {}
-        self._is_over = False
-
-    def feed(self, text: str) -> Sequence[Step]:
-        """Return the steps that `text`, the next piece, completes; none behind an error."""
-        steps: list[Step] = []
-        *lines, rest = text.split("\n")
-        for line in lines:
-            self._parts.append(line)
-            step = None if self._is_over else self._step("".join(self._parts))
-            self._parts.clear()
-            if step is None:
-                self._is_over = True  # the rest is known when the plan is whole
-                break
-            steps.append(step)
-        if not self._is_over:
-            self._parts.append(rest)
-        return steps
-
-    def _step(self, line: str) -> Step | None:
-        report = Report()
-        clean = checked(line, self._limits, report)
-        lines = (
-            None if clean is None else _call_lines.read_lines(clean, _LINES, self._limits, report)
-        )
-        if clean is None or lines is None or len(lines.calls) != 1 or lines.noise:
-            return None
-        (call,), at = lines.calls, len(self._ids)
-        if call.number in self._ids:
-            return None
-        self._ids[call.number] = f"s{at}"
-        # what the next call gives is not known yet, so that text such as `$2` may be a reference
-        closers = frozenset({at + 2}) - self._ids.keys()
-        references = _numbered.References(_MARKS, self._ids, closers)
-        reading = _call_lines.Reading(
-            clean, _LINES, report, references, self._signatures, self._limits, {}
-        )
-        try:
-            step = reading.step(call, at)
-        except RecursionError:
-            return None
-        return None if any(each.blocks for each in report.diagnostics) else step
-
-
 DIALECT: Final = FunctionDialect(
     name="llmcompiler",
     json=False,
@@ -217,6 +166,5 @@ DIALECT: Final = FunctionDialect(
     write=_write,
     looks_like=lambda text: _RECOGNISED.search(text) is not None,
     is_lenient=True,
-    steps=_LineSteps,
 )
 """Says tools, arguments with references, and thoughts; no more."""

@@ -19,7 +19,16 @@ from msgspec import Struct, field
 
 from toolplan.base.errors import ToolplanError
 from toolplan.plan.canonical import dump
-from toolplan.plan.model import Limits, Literal, Plan, Step, Value, When, split_pointer
+from toolplan.plan.model import (
+    Limits,
+    Literal,
+    Plan,
+    Step,
+    Value,
+    When,
+    escape_pointer,
+    split_pointer,
+)
 from toolplan.plan.path import Json
 from toolplan.policy import Verdict, defaults_of
 from toolplan.policy.execution_plan import ExecutionPlan
@@ -345,7 +354,8 @@ def _canonical(value: dict[str, Json]) -> bytes:
                 large[pointer] = str(part)
                 return None
             case dict():
-                return {key: tame(inner, f"{pointer}/{key}") for key, inner in part.items()}
+                places = {key: f"{pointer}/{escape_pointer(key)}" for key in part}
+                return {key: tame(inner, places[key]) for key, inner in part.items()}
             case list():
                 return [tame(inner, f"{pointer}/{at}") for at, inner in enumerate(part)]
             case _:

@@ -19,7 +19,7 @@ from msgspec import Struct, field
 
 from toolplan.base.errors import ToolplanError
 from toolplan.events import CallWaiting
-from toolplan.plan.model import Literal, Step, Value, refs, split_pointer
+from toolplan.plan.model import Literal, Step, Value, escape_pointer, refs, split_pointer
 from toolplan.plan.path import Json, copied, parse_path, print_path
 from toolplan.policy import Flow, Source, Trust, Verdict
 from toolplan.policy.execution_plan import ExecutionPlan
@@ -285,10 +285,12 @@ def _tame(part: Json, pointer: str, odd: dict[str, Json]) -> Json:
         case dict():
             tame: dict[str, Json] = {}
             for key, inner in part.items():
-                name = key if _is_text(key) else json.dumps(key)
-                place = f"{pointer}/{name.replace('~', '~0').replace('/', '~1')}"
+                name = key
+                while not _is_text(name) or (name is not key and name in part):
+                    name = json.dumps(name)
+                place = f"{pointer}/{escape_pointer(name)}"
                 if name is not key:
-                    odd[f"key of {place}"] = name
+                    odd[f"key of {place}"] = json.dumps(key)
                 tame[name] = _tame(inner, place, odd)
             return tame
         case list():

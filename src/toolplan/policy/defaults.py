@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Final
+from typing import Any
 
-from toolplan.plan.model import Array, Literal, Object, Value, split_pointer
+from toolplan.plan.model import Array, Literal, Object, Value
 from toolplan.plan.path import Json
+from toolplan.schema import Schema
 from toolplan.schema.tool import Tool
-
-_MOST_REFERENCES: Final = 8
 
 
 def defaults_of(tool: Tool, args: Mapping[str, Value]) -> dict[str, Json]:
@@ -19,34 +18,44 @@ def defaults_of(tool: Tool, args: Mapping[str, Value]) -> dict[str, Json]:
     the plan, at any depth, is `argument.field` or `argument[0].field`. A default that is null says
     nothing, and is not among them.
     """
-    if tool.unusable is not None:
-        return {}
     found: dict[str, Json] = {}
-    for place, default in _left_out(tool.input.document, tool.input.node, args, ""):
-        found.setdefault(place, default)
+    if tool.unusable is None:
+        for place, default in _left_out(tool.input, Object(tuple(args.items())), ""):
+            found.setdefault(place, default)
     return found
 
 
-def _left_out(
-    document: Json, schema: Json, given: Mapping[str, Value] | Value, place: str
-) -> Iterator[tuple[str, Json]]:
+def _left_out(schema: Schema, given: Value, place: str) -> Iterator[tuple[str, Json]]:
     fields, items = _parts(given)
-    for node in _alternatives(document, schema, fields):
-        stated = node.get("properties")
-        known = stated if isinstance(stated, dict) else {}
-        for name in () if fields is None else (each for each in known if each not in fields):
-            parts = _alternatives(document, known[name], None)
-            default = next((d for each in parts if (d := _default(each)) is not None), None)
-            if default is not None:
-                yield f"{place}.{name}" if place else name, default
-        for name, value in (fields or {}).items():
-            inner = known.get(name, node.get("additionalProperties"))
-            yield from _left_out(document, inner, value, f"{place}.{name}" if place else name)
-        first = node.get("prefixItems")
-        listed = first if isinstance(first, list) else []
+    for node in schema.nodes():
+        if fields is not None and not _may_fit(node, fields):
+            continue
+        inside: list[tuple[str, Json, Value]] = []
+        if fields is not None:
+            known = _properties(node)
+            for name, part in known.items():
+                stated = map(_default, schema.part(part).nodes()) if name not in fields else ()
+                if (default := next((d for d in stated if d is not None), None)) is not None:
+                    yield _within(place, name), default
+            for name, value in fields.items():
+                inner = known.get(name, node.get("additionalProperties"))
+                inside.append((_within(place, name), inner, value))
+        first: Any = node.get("prefixItems", [])
         for at, value in enumerate(items):
-            inner = listed[at] if at < len(listed) else node.get("items")
-            yield from _left_out(document, inner, value, f"{place}[{at}]")
+            inner = first[at] if at < len(first) else node.get("items")
+            inside.append((f"{place}[{at}]", inner, value))
+        for where, inner, value in inside:
+            if isinstance(inner, dict):
+                yield from _left_out(schema.part(inner), value, where)
+
+
+def _properties(node: Mapping[str, Json]) -> dict[str, Any]:
+    properties: Any = node.get("properties", {})
+    return properties
+
+
+def _within(place: str, name: str) -> str:
+    return f"{place}.{name}" if place else name
 
 
 def _default(node: Mapping[str, Json]) -> Json:
@@ -55,57 +64,21 @@ def _default(node: Mapping[str, Json]) -> Json:
     return node.get("x-default") if default is None else default
 
 
-def _alternatives(
-    document: Json, schema: Json, fields: Mapping[str, Value] | None, depth: int = 0
-) -> Iterator[Mapping[str, Json]]:
-    """Yield `schema` and its parts that an object with `fields` may fit, references followed."""
-    node = _followed(document, schema)
-    if depth > _MOST_REFERENCES or (fields is not None and not _may_fit(node, fields)):
-        return
-    yield node
-    for key in ("allOf", "anyOf", "oneOf"):
-        parts = node.get(key)
-        for part in parts if isinstance(parts, list) else ():
-            yield from _alternatives(document, part, fields, depth + 1)
-
-
 def _may_fit(node: Mapping[str, Json], fields: Mapping[str, Value]) -> bool:
     """Return False where a required field is missing, or a constant differs."""
-    required, stated = node.get("required"), node.get("properties")
-    if isinstance(required, list) and not fields.keys() >= {*map(str, required)}:
+    required: Any = node.get("required", ())
+    if not fields.keys() >= {*required}:
         return False
-    known = stated if isinstance(stated, dict) else {}
     return not any(
-        isinstance(part := known.get(name), dict)
-        and isinstance(value, Literal)
+        part not in (True, False)
         and "const" in part
+        and isinstance(value := fields.get(name), Literal)
         and part["const"] != value.value
-        for name, value in fields.items()
+        for name, part in _properties(node).items()
     )
 
 
-def _followed(document: Json, node: Json) -> Mapping[str, Json]:
-    """Return a schema with what it refers to inside of the document; its own words come first."""
-    found: dict[str, Json] = {}
-    for _ in range(_MOST_REFERENCES):
-        if not isinstance(node, dict):
-            break
-        found = {**node, **found}
-        match node.get("$ref"):
-            case str(place) if place.startswith("#"):
-                node = _part(document, place[1:])
-            case _:
-                break
-    return found
-
-
-def _part(document: Json, pointer: str) -> Json:
-    for name in split_pointer(pointer):
-        document = document.get(name) if isinstance(document, dict) else None
-    return document
-
-
-def _parts(value: Mapping[str, Value] | Value) -> tuple[Mapping[str, Value] | None, list[Value]]:
+def _parts(value: Value) -> tuple[Mapping[str, Value] | None, list[Value]]:
     """Return the fields of an object and the elements of a list that are written in a plan."""
     match value:
         case Literal(dict(fields)):
@@ -116,7 +89,5 @@ def _parts(value: Mapping[str, Value] | Value) -> tuple[Mapping[str, Value] | No
             return dict(fields), []
         case Array(items):
             return None, list(items)
-        case Mapping():
-            return value, []
         case _:
             return None, []

@@ -8,6 +8,8 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from toolplan.plan.path import EVERY, Json, Path, print_path
+from toolplan.policy.vouched import is_open_world
+from toolplan.schema import flat, types_stated
 from toolplan.schema.tool import Effects, Tool
 
 _MOST_DEPTH: Final = 5
@@ -53,7 +55,7 @@ def _outputs(tools: Mapping[str, Tool]) -> Iterator[str]:
         if tool.compute_flow is None:
             if _lists_names(tool):
                 yield f"    {_text(tool.name)},"
-            for path in _ids(tool.raw_output, (), 0):
+            for path in _ids(flat(tool.raw_output), (), 0):
                 yield f"    {_text(tool.name + print_path(path))},"
     yield "]\n"
     yield "# Outputs that may not reach a tool of [egress]."
@@ -67,7 +69,7 @@ def _sinks(tools: Mapping[str, Tool]) -> Iterator[str]:
             continue
         yield f"# {_text(tool.name)}: {tool.effects.value}"
         yield f"[sinks.{_key(tool.name)}]"
-        properties = tool.raw_input.get("properties") if isinstance(tool.raw_input, dict) else None
+        properties = flat(tool.raw_input).get("properties")
         for name, node in properties.items() if isinstance(properties, dict) else ():
             need, reason = _need(name, node, listed, tool.effects)
             yield f"{_key(name)} = {need}  # {reason}"
@@ -87,16 +89,16 @@ def _need(name: str, node: Json, listed: Mapping[str, str], effects: Effects) ->
     """Return what an argument needs, in TOML, and why; `listed` are tools by what they list."""
     if _SECRET.search(name):
         return '{ needs = "said", else = "refuse" }', "only what stands in the plan"
-    kinds = _kinds(node)
+    is_text = isinstance(node, dict) and types_stated(node) <= {"string", "null"}
     if effects is not Effects.DESTRUCTIVE:
         if _ID.search(name):
             return '"listed"', "an id that exists"
         lister = listed.get(_singular(name.rpartition("_")[2].casefold()))
-        if lister is not None and kinds <= {"string", "null"}:
+        if lister is not None and is_text:
             return '"listed"', f"one of those that {_key(lister)} lists"
-    if _TEXT.search(name) and kinds <= {"string", "null"}:
+    if _TEXT.search(name) and is_text:
         return '"plain"', "any text without links, addresses and pictures"
-    if _TIME.search(name) and kinds <= {"string", "null"}:
+    if _TIME.search(name) and is_text:
         return _OR_TIME, "anybody's, if it is a date or a time"
     return '"trusted"', "not of an outsider's making"
 
@@ -106,25 +108,13 @@ _OR_TIME: Final = (
 )
 
 
-def _kinds(node: Json) -> set[str]:
-    """Return the JSON types that an argument may have, as far as its schema says them plainly."""
-    if not isinstance(node, dict):
-        return set()
-    either = node.get("anyOf")
-    found: set[str] = set()
-    for part in either if isinstance(either, list) else [node]:
-        stated = part.get("type") if isinstance(part, dict) else "any"
-        found.update(str(each) for each in (stated if isinstance(stated, list) else [stated]))
-    return found - {"None"}
-
-
 def _lists_names(tool: Tool) -> bool:
     """Return whether a tool that reads returns a list of texts: `get_channels`."""
-    if tool.has_effects or not isinstance(tool.raw_output, dict) or not _noun(tool.name):
+    output = flat(tool.raw_output)
+    items = output.get("items")
+    if tool.has_effects or [*types_stated(output)] != ["array"] or not isinstance(items, dict):
         return False
-    return tool.raw_output.get("type") == "array" and _kinds(tool.raw_output.get("items")) == {
-        "string"
-    }
+    return [*types_stated(items)] == ["string"] and bool(_noun(tool.name))
 
 
 def _noun(name: str) -> str:
@@ -141,9 +131,7 @@ def _singular(word: str) -> str:
 
 
 def _egress(tools: Mapping[str, Tool]) -> Iterator[str]:
-    open_world = [
-        tool.name for tool in tools.values() if tool.annotations.get("openWorldHint") is True
-    ]
+    open_world = [tool.name for tool in tools.values() if is_open_world(tool)]
     yield "# Tools whose calls somebody outside can read, or that fetch an address."
     yield f"[egress]\ntools = [{', '.join(map(_text, open_world))}]\n"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import cached_property
-from typing import Final
+from typing import Any, Final
 
 from msgspec import Struct
 
@@ -13,14 +13,15 @@ from toolplan.plan.diagnostics import did_you_mean, near
 from toolplan.plan.path import EVERY, Json, Path, PathSyntaxError, Segment, parse_path, print_path
 from toolplan.policy.labels import Label, Need, Source, Trust
 from toolplan.policy.policy import Keys, Policy
-from toolplan.schema import Absent
+from toolplan.schema import Absent, Schema
 from toolplan.schema.tool import EGRESS, Tool
 from toolplan.schema.tool_call import StatedLabel
 
 OWN_SOURCES: Final = frozenset({"python", "builtin"})
 """Where tools come from that may vouch for their own outputs: from the program of the user."""
 
-_MOST_DEPTH: Final = 8
+_MOST_PARTS: Final = 5_000
+_MOST_DEPTH: Final = 64
 _TRUSTS: Final = {
     "trusted": Trust.TRUSTED, "listed": Trust.LISTED, "untrusted": Trust.UNTRUSTED,
 }  # fmt: skip
@@ -136,7 +137,7 @@ class Vouched:
         return (
             tool.name in self.policy.egress
             or tool.annotations.get(EGRESS) is True
-            or _is_open_world(tool)
+            or is_open_world(tool)
             # whoever runs it reads what it is sent: only the user's policy says that it may
             or (tool.remote and tool.name not in self.policy.closed)
         )
@@ -155,9 +156,9 @@ class Vouched:
         tools = [tool for tool in self._tools.values() if tool.compute_flow is None]
         trusted = {name for name, said in self._read[0].items() if said.trusts}
         reads = [tool for tool in tools if not tool.has_effects]
-        strangers = [t for t in reads if t.name not in trusted and (t.remote or _is_open_world(t))]
+        strangers = [t for t in reads if t.name not in trusted and (t.remote or is_open_world(t))]
         found = {
-            "reads private data": [tool for tool in reads if not _is_open_world(tool)],
+            "reads private data": [tool for tool in reads if not is_open_world(tool)],
             "reads strangers' text": strangers,
             "can send": [tool for tool in tools if tool.has_effects or self.is_egress(tool)],
         }
@@ -165,7 +166,7 @@ class Vouched:
 
     def _is_open(self, tool: Tool) -> bool:
         # without rules, arguments of tools that only read stay as free as they always were
-        return _is_open_world(tool) and self.policy.has_flows
+        return is_open_world(tool) and self.policy.has_flows
 
     @property
     def faults(self) -> tuple[Fault, ...]:
@@ -260,7 +261,7 @@ def _no_tool(name: str, keys: Keys, hint: str | None) -> Fault:
 def _hint(tool: Tool, path: Path) -> str | None:
     for length, segment in enumerate(path):
         schema = None if tool.output is None else schemas.at(tool.output, path[:length])
-        node = schema.node if isinstance(schema, schemas.Schema) else None
+        node = schema.node if isinstance(schema, Schema) else None
         properties = node.get("properties", {}) if isinstance(node, dict) else None
         if isinstance(segment, str) and isinstance(properties, dict) and segment not in properties:
             return did_you_mean(near(segment, list(properties)))
@@ -296,7 +297,7 @@ def _may_be_same(one: Segment, other: Segment) -> bool:
 def _own_outputs(tool: Tool | None) -> Outputs:
     if tool is None or not _is_own(tool):
         return _NOTHING
-    words = [(path, str(node.get("x-trust"))) for path, node in _nodes(tool.raw_output, (), 0)]
+    words = [] if tool.output is None else _Words(tool.output).read()
     trusts = tuple((path, _TRUSTS[word]) for path, word in words if word in _TRUSTS)
     return Outputs(trusts, tuple(path for path, word in words if word == "secret"))
 
@@ -306,27 +307,85 @@ def _is_own(tool: Tool) -> bool:
     return tool.source in OWN_SOURCES and not tool.remote
 
 
-def _nodes(node: Json, path: Path, depth: int) -> Iterator[tuple[Path, dict[str, Json]]]:
-    if not isinstance(node, dict) or depth > _MOST_DEPTH:
-        return
-    yield path, node
-    properties = node.get("properties")
-    for name, inner in properties.items() if isinstance(properties, dict) else ():
-        yield from _nodes(inner, (*path, name), depth + 1)
-    yield from _nodes(node.get("items"), (*path, EVERY), depth + 1)
+class _Words:
+    """What the parts of an output say by `x-trust`.
+
+    Where no path leads to a part, or only some values have it, it cannot make more of a value, but
+    less: of all that is there.
+    """
+
+    def __init__(self, schema: Schema) -> None:
+        self._schema = schema
+        self._left = _MOST_PARTS
+        self._found: list[tuple[Path, str]] = []
+        self._ends: list[Path] = []  # where the schema repeats itself
+
+    def read(self) -> list[tuple[Path, str]]:
+        """Return each word with its path."""
+        self._walk(self._schema.node, (), True, frozenset())
+        lower = {_lowered(word) for _, word in self._found}
+        return [*self._found, *((path, word) for path in self._ends for word in sorted(lower))]
+
+    def _walk(self, node: Json, path: Path, is_exact: bool, behind: frozenset[int]) -> None:
+        if not isinstance(node, dict):
+            return
+        self._left -= 1
+        if id(node) in behind or self._left < 0 or len(behind) > _MOST_DEPTH:
+            self._ends.append(path)
+            return
+        if isinstance(word := node.get("x-trust"), str):
+            self._found.append((path, word if is_exact else _lowered(word)))
+        for more, inner, exact in self._inside(node):
+            self._walk(inner, (*path, *more), is_exact and exact, behind | {id(node)})
+
+    def _inside(self, node: dict[str, Any]) -> Iterator[tuple[Path, Json, bool]]:
+        """Yield the parts of a schema: the path to each, and whether all values there fit it."""
+        yield (), self._schema.target(node.get("$ref")), True
+        yield from (((), each, True) for each in node.get("allOf", ()))
+        for keyword in ("anyOf", "oneOf"):
+            some = [each for each in node.get(keyword, ()) if each != {"type": "null"}]
+            yield from (((), each, len(some) == 1) for each in some)
+        yield from (((name,), each, True) for name, each in node.get("properties", {}).items())
+        first = node.get("prefixItems", [])
+        yield from (((at,), each, True) for at, each in enumerate(first))
+        yield (EVERY,), node.get("items"), not first
+        for keyword in ("patternProperties", "dependentSchemas"):
+            yield from (((), each, False) for each in node.get(keyword, {}).values())
+        for keyword in _SOMEWHERE:
+            yield (), node.get(keyword), False
+
+
+_SOMEWHERE: Final = (
+    *("additionalProperties", "unevaluatedProperties", "unevaluatedItems", "contains"),
+    *("if", "then", "else"),
+)
+
+
+def _lowered(word: str) -> str:
+    return "secret" if word == "secret" else "untrusted"
 
 
 def _own_needs(tool: Tool) -> dict[str, Need]:
-    """Return the needs that a tool states itself; only a tool of the user's own may lower them."""
+    """Return the needs that a tool states itself; only a tool of the user's own may lower them.
+
+    Of several words the strictest counts, and what is none of them needs the most.
+    """
+    stated = {
+        name: max((_NEEDS.get(str(word), _NEEDS["said"]) for word in words), key=_strictness)
+        for name, words in tool.stated_needs.items()
+    }
     return {
-        name: _NEEDS[word]
-        for name, word in tool.stated_needs.items()
-        if isinstance(word, str)
-        and word in _NEEDS
-        and (word in ("said", "trusted") or _is_own(tool))
+        name: need
+        for name, need in stated.items()
+        if (need.trust in (Trust.SAID, Trust.TRUSTED) or _is_own(tool))
     }
 
 
-def _is_open_world(tool: Tool) -> bool:
+def _strictness(need: Need) -> int:
+    return -1 if need.trust is None else need.trust
+
+
+def is_open_world(tool: Tool) -> bool:
+    """Return whether a tool says that its calls reach outside of what its source knows."""
     hints = tool.annotations
     return hints.get("openWorldHint") is True or hints.get("open_world_hint") is True

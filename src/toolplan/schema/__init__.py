@@ -15,7 +15,7 @@ from toolplan.schema._document import (
 )
 from toolplan.schema._example import NoExample
 from toolplan.schema._fit import Verdict, assignable
-from toolplan.schema._flat import flat
+from toolplan.schema._flat import flat, types_stated
 from toolplan.schema._schema import Absent, Schema, Violation
 from toolplan.schema._types import (
     accepted,
@@ -46,6 +46,7 @@ __all__ = [
     "tool_version",
     "tool_without_words",
     "types_of",
+    "types_stated",
     "undecided",
     "value_types",
     "without_null",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Collection
-from datetime import date, time
+from datetime import datetime
 from functools import cached_property
 from typing import Any, Final, Literal
 
@@ -39,36 +39,18 @@ _OF_THE_WHOLE: Final = {
 _LINEAR = jsonschema_rs.RegexOptions()
 _FAULTS: Final = (jsonschema_rs.ValidationError, jsonschema_rs.ReferencingError, ValueError)
 
-_TIME: Final = re.compile(
-    r"([0-9]{2}:[0-9]{2})(?::([0-9]{2})(?:[.][0-9]+)?)?(?:[Zz]|[+-](?:[01][0-9]|2[0-3]):[0-5][0-9])?"
+_DATE_TIME: Final = re.compile(
+    r"([0-9]{4}-[0-9]{2}-[0-9]{2})[Tt ]([0-9]{2}:[0-9]{2})(?::([0-9]{2})(?:[.][0-9]+)?)?"
+    r"(?:[Zz]|[+-](?:[01][0-9]|2[0-3]):[0-5][0-9])?"
 )
-_DATE_AND_TIME: Final = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2})[Tt ](.+)")
 
 
-def is_time(text: str) -> bool:
-    """Return whether `text` is a time of day: `18:00`, `18:00:00.5Z`, `18:00:00+02:00`.
-
-    >>> is_time("22:00"), is_time("25:00"), is_time("noon")
-    (True, False, False)
-    """
-    return is_date_time(f"2000-01-01T{text}")
-
-
-def is_date_time(text: str) -> bool:
-    """Return whether `text` is a date with a time of day.
-
-    >>> is_date_time("2025-10-06T12:00:00"), is_date_time("2025-02-30T12:00:00Z")
-    (True, False)
-    """
-    if (found := _DATE_AND_TIME.fullmatch(text)) is None:
+def _is_date_time(text: str) -> bool:
+    if (found := _DATE_TIME.fullmatch(text)) is None:
         return False
-    if (clock := _TIME.fullmatch(found[2])) is None:
-        return False
-    # `datetime` has no leap seconds
-    seconds = "59" if clock[2] == "60" else clock[2] or "00"
-    try:
-        date.fromisoformat(found[1])
-        time.fromisoformat(f"{clock[1]}:{seconds}")
+    day, clock, seconds = found.groups("00")
+    try:  # `datetime` has no leap seconds
+        datetime.fromisoformat(f"{day}T{clock}:{'59' if seconds == '60' else seconds}")
     except ValueError:
         return False
     return True
@@ -76,7 +58,10 @@ def is_date_time(text: str) -> bool:
 
 # ISO 8601, as most tools that declare these formats accept it; RFC 3339, of the validator, requires
 # seconds and an offset from UTC.
-_FORMATS: Final[dict[str, Callable[[str], bool]]] = {"date-time": is_date_time, "time": is_time}
+_FORMATS: Final[dict[str, Callable[[str], bool]]] = {
+    "date-time": _is_date_time,
+    "time": lambda text: _is_date_time(f"2000-01-01T{text}"),
+}
 
 
 class Violation(Struct, frozen=True):
@@ -163,13 +148,18 @@ class Schema:
     @cached_property
     def literal_only(self) -> tuple[str, ...]:
         """The properties that must be written out in the plan (`x-literal`)."""
-        parts: list[tuple[str, Node]] = []
+        return tuple(name for name, said in self.stated("x-literal").items() if any(said))
+
+    def stated(self, keyword: str) -> dict[str, list[Json]]:
+        """Return what declared properties say under `keyword`, however a schema combines them."""
+        found: dict[str, list[Json]] = {}
         for node in self.nodes():
             properties: Any = node.get("properties", {})
-            parts += properties.items()
-        return tuple(
-            name for name, part in parts if part not in (True, False) and part.get("x-literal")
-        )
+            for name, part in properties.items():
+                said = [each[keyword] for each in self.part(part).nodes() if keyword in each]
+                if said:
+                    found.setdefault(name, []).extend(said)
+        return found
 
     def closed(self) -> Schema:
         """Return this schema with undeclared properties refused, unless it allows them itself.
@@ -217,10 +207,11 @@ class Schema:
         Raises:
             NoExample: none exists, or none was found within limits.
         """
-        return examples.make_example(self.node, self.target, self._part_accepts, seed, items)
 
-    def _part_accepts(self, node: Node, value: Json) -> bool:
-        return (self if node is self.node else self.part(node)).is_valid(value)
+        def accepts(node: Node, value: Json) -> bool:
+            return (self if node is self.node else self.part(node)).is_valid(value)
+
+        return examples.make_example(self.node, self.target, accepts, seed, items)
 
     @cached_property
     def is_whole(self) -> bool:

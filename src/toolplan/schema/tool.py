@@ -273,13 +273,9 @@ class Tool(Struct, frozen=True, dict=True, weakref=True):
         return tuple(n for n in names if isinstance(n, str)) if isinstance(names, list) else ()
 
     @cached_property
-    def stated_needs(self) -> Mapping[str, Json]:
+    def stated_needs(self) -> Mapping[str, list[Json]]:
         """What the tool says that its arguments need of values (`x-needs`), by argument."""
-        return {
-            name: node["x-needs"]
-            for name, node in _properties(self.raw_input).items()
-            if isinstance(node, dict) and "x-needs" in node
-        }
+        return {} if self.unusable is not None else self.input.stated("x-needs")
 
     @cached_property
     def paging(self) -> Paging | None:

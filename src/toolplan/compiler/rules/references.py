@@ -242,7 +242,7 @@ def reference_type(context: PlanContext) -> Iterator[Problem]:
 
 def _mismatch(use: Use, taken: Schema) -> Problem | None:
     fix = None
-    if isinstance(taken.node, dict) and taken.node.get("x-literal") is True:
+    if any(node.get("x-literal") is True for node in taken.nodes()):
         message = f"{use.text} is in an argument that must be written out."
         help = "Write the text itself, so that a reader of the plan sees what will run."
     elif not use.whole:

@@ -10,10 +10,11 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from toolplan.plan.path import Json, Path
+from toolplan.schema._flat import flat, types_stated
 from toolplan.schema.paging import _names as names
 from toolplan.schema.paging._facts import Facts, facts_of
+from toolplan.schema.paging._fields import Field, at, schema_fields, whole
 from toolplan.schema.paging._names import folded
-from toolplan.schema.paging._schemas import Field, at, resolved, schema_fields, types_of, whole
 
 _NUMBERS: Final = ("integer", "number")
 _TEXT: Final = frozenset(("string",))
@@ -86,8 +87,9 @@ class Argument(Struct, frozen=True):
         """Return `args` with `value` in its place, as a number or as text, as the schema asks."""
         if self.is_text and type(value) is int:
             value = str(value)
-        elif not self.is_text and isinstance(value, str) and value.isdigit() and len(value) < 16:
-            value = int(value) if self.default is not None or self.most is not None else value
+        elif not self.is_text and isinstance(value, str):
+            number = whole(value) if self.default is not None or self.most is not None else None
+            value = value if number is None else number
         key, *rest = self.path
         if not rest:
             return {**args, key: value}
@@ -100,7 +102,7 @@ class Paging(Struct, frozen=True):
     """How a tool gives its list in pages.
 
     `page`, `offset` and `cursor` are arguments that ask for a further page; `facts` say where the
-    result speaks of its rows and of further pages. `is_declared`: the tool says so (`x-pages`).
+    result speaks of its rows and of further pages.
     """
 
     limit: Argument | None = None
@@ -109,7 +111,6 @@ class Paging(Struct, frozen=True):
     cursor: Argument | None = None
     facts: Facts = Facts()
     knows_result: bool = False
-    is_declared: bool = False
     gives_headers: bool = False
 
     @property
@@ -131,10 +132,8 @@ class Paging(Struct, frozen=True):
         found = (self.limit, self.page, self.offset, self.cursor)
         return tuple(each for each in found if each is not None)
 
-    @property
-    def shows_end(self) -> bool:
-        """Whether a result can show that no row follows."""
-        return self.facts.shows_end or (self.limit is not None and self.limit.default is not None)
+
+_SILENT: Final = frozenset(("title", "description", "$schema", "$id"))
 
 
 def paging_of(raw_input: Json, raw_output: Json = None, *, headers: bool = False) -> Paging | None:
@@ -144,47 +143,38 @@ def paging_of(raw_input: Json, raw_output: Json = None, *, headers: bool = False
     of the input schema goes before all names: `false` says that the tool gives whole lists, an
     object names arguments and paths (`{"page": "p", "rows": "data.items", "total": "meta.total"}`).
     """
-    root: dict[str, Json] = raw_input if isinstance(raw_input, dict) else {}
+    root, output = flat(raw_input), flat(raw_output)
     stated = root.get("x-pages")
     if stated is False:
         return None
-    # results of no schema, or of one that says nothing, may hold anything
-    output = raw_output if isinstance(raw_output, dict) and _says_something(raw_output) else None
-    arguments = list(_arguments(root))
     declared = stated if isinstance(stated, dict) else {}
-    is_list = output is not None and "array" in types_of(resolved(output, output))
-    fields = schema_fields(output)
-    has_list = output is None or is_list or any("array" in each.types for each in fields)
-    search = _Search(arguments, fields, has_list=has_list, knows_result=output is not None)
-    kinds = {**search.run(), **_declared_arguments(declared, arguments)}
+    types = types_stated(output)
+    is_open = "properties" not in output and output.get("additionalProperties") is not False
+    # results of no schema, or of one that says nothing, may hold anything
+    knows_result = bool(output.keys() - _SILENT) and not (types <= {"object", "null"} and is_open)
+    fields = list(schema_fields(output)) if knows_result else []
+    is_list = knows_result and "array" in types
+    has_list = not knows_result or is_list or any("array" in each.types for each in fields)
+    arguments = list(_arguments(root))
+    kinds: dict[str, Field] = _Search(
+        arguments, fields, has_list=has_list, knows_result=knows_result
+    ).run()
+    for kind in _ROLES & declared.keys():
+        path = tuple(str(declared[kind]).split("."))
+        types = frozenset(("string",) if kind == "cursor" else ("integer",))
+        made = Field(path, folded(path[-1]), "", types, {})
+        kinds[kind] = next((a for a in arguments if a.path in (path, (declared[kind],))), made)
     cursors = frozenset(each.name for kind, each in kinds.items() if kind != "limit")
     facts = facts_of(fields, is_paged=bool(kinds), declared=declared, names=cursors)
     if is_list:
         facts = Facts(rows=())
     if not kinds and not facts.shows_end:
         return None
-    made = {kind: _argument(field, kind) for kind, field in kinds.items()}
+    found = {kind: _argument(field, kind) for kind, field in kinds.items()}
     first = declared.get("first_page")
-    if "page" in made and type(first) is int:
-        made["page"] = replace(made["page"], default=first)
-    return Paging(
-        **made,
-        facts=facts,
-        knows_result=output is not None,
-        is_declared=bool(declared),
-        gives_headers=headers,
-    )
-
-
-_SILENT: Final = frozenset(("title", "description", "$schema", "$id"))
-
-
-def _says_something(schema: dict[str, Json]) -> bool:
-    """Return whether `schema` says which fields or elements a value has, or that it has none."""
-    whole = resolved(schema, schema)
-    types = types_of(whole)
-    is_open = whole.get("additionalProperties") not in (False,) and "properties" not in whole
-    return bool(whole.keys() - _SILENT) and not (types <= {"object", "null"} and is_open)
+    if "page" in found and type(first) is int:
+        found["page"] = replace(found["page"], default=first)
+    return Paging(**found, facts=facts, knows_result=knows_result, gives_headers=headers)
 
 
 def may_give_pages(raw_input: Json, raw_output: Json) -> bool:
@@ -192,17 +182,14 @@ def may_give_pages(raw_input: Json, raw_output: Json) -> bool:
 
     It may not where it holds no list, or where the tool says that its lists are whole.
     """
-    if isinstance(raw_input, dict) and raw_input.get("x-pages") is False:
+    if flat(raw_input).get("x-pages") is False or raw_output is False:
         return False
-    if not isinstance(raw_output, dict) or not raw_output.keys() - _SILENT:
-        return raw_output is not False
-    whole = resolved(raw_output, raw_output)
-    if not types_of(whole) or "array" in types_of(whole):
+    whole = flat(raw_output)
+    types = types_stated(whole)
+    if not types or "array" in types or not whole.keys() - _SILENT:
         return True
-    if "object" not in types_of(whole):
-        return False
     is_open = "properties" not in whole or whole.get("additionalProperties") not in (None, False)
-    return is_open or any(each.may_be("array") for each in schema_fields(raw_output))
+    return "object" in types and (is_open or any(e.may_be("array") for e in schema_fields(whole)))
 
 
 class _Arg(Field, frozen=True):
@@ -220,16 +207,13 @@ class _Arg(Field, frozen=True):
 
 
 def _arguments(root: Mapping[str, Json]) -> Iterator[_Arg]:
-    fields = schema_fields(dict(root))
+    fields = list(schema_fields(dict(root)))
     short = _without_prefixes(fields)
     for each in fields:
-        if len(each.path) > 2 or (len(each.path) == 2 and each.container not in names.GROUPS):
+        *outer, key = each.path
+        if len(outer) > 1 or (outer and each.container not in names.GROUPS):
             continue
-        keys = list(each.path)
-        holder = root
-        if len(keys) == 2:
-            holder = resolved(at(dict(root), ("properties", keys[0])), dict(root))
-        needed = holder.get("required")
+        needed = at(dict(root), ("properties", *outer, "required") if outer else ("required",))
         name = folded("".join(map(str, each.path))) if each.container == "page" else each.name
         yield _Arg(
             each.path,
@@ -237,7 +221,7 @@ def _arguments(root: Mapping[str, Json]) -> Iterator[_Arg]:
             each.container,
             each.types - {"null"},
             each.node,
-            isinstance(needed, list) and keys[-1] in needed,
+            isinstance(needed, list) and key in needed,
             str(each.node.get("description") or "").lower(),
         )
 
@@ -288,16 +272,13 @@ class _Search:
                 self.found.setdefault(role, arg)
         if not self.has_list and not self.found:
             return {}
-        for arg in self.args:
-            self._take(self._sure(arg), arg)
-        for _ in range(2):  # neighbours are known now, and then those of neighbours
+        # twice: neighbours are known now, and then those of neighbours
+        for kind_of in (self._sure, self._likely, self._likely):
             for arg in self.args:
-                self._take(self._likely(arg), arg)
+                kind = kind_of(arg)
+                if kind and arg not in self.found.values() and "x-role" not in arg.node:
+                    self.found.setdefault(kind, arg)
         return self.found
-
-    def _take(self, kind: str | None, arg: _Arg) -> None:
-        if kind is not None and arg not in self.found.values() and "x-role" not in arg.node:
-            self.found.setdefault(kind, arg)
 
     def _sure(self, arg: _Arg) -> str | None:
         number, text = arg.may_be(*_NUMBERS), arg.may_be("string")
@@ -368,16 +349,6 @@ def _is_number_as_text(arg: _Arg) -> bool:
     examples = arg.node.get("examples")
     given = (arg.node.get("default"), *(examples if isinstance(examples, list) else ()))
     return "string" in arg.types and any(isinstance(v, str) and v.isdigit() for v in given)
-
-
-def _declared_arguments(declared: Mapping[str, Json], args: list[_Arg]) -> dict[str, Field]:
-    found: dict[str, Field] = {}
-    for kind in _ROLES & declared.keys():
-        path = tuple(str(declared[kind]).split("."))
-        types = frozenset(("string",) if kind == "cursor" else ("integer",))
-        made = _Arg(path, folded(path[-1]), "", types, {})
-        found[kind] = next((a for a in args if a.path in (path, (declared[kind],))), made)
-    return found
 
 
 def _argument(field: Field, kind: str) -> Argument:

@@ -8,8 +8,9 @@ from typing import Final
 from msgspec import Struct
 
 from toolplan.plan.path import Json, Path
+from toolplan.schema._flat import types_stated
 from toolplan.schema.paging import _names as names
-from toolplan.schema.paging._schemas import Field
+from toolplan.schema.paging._fields import Field
 
 _COUNTED: Final = (
     ("totals", names.TOTALS, names.WEAK_TOTALS),
@@ -55,7 +56,7 @@ class Facts(Struct, frozen=True):
 
     def merged(self, found: Facts) -> Facts:
         """Return these facts with those of `found` behind them."""
-        kinds = ("totals", "counts", "remainders", "page_counts", "more", "last", "nexts")
+        _, *kinds = self.__struct_fields__
         both = (dict.fromkeys((*getattr(self, k), *getattr(found, k))) for k in kinds)
         return Facts(self.rows, *map(tuple, both))
 
@@ -148,10 +149,6 @@ def _rows(lists: list[Field]) -> Path | None:
     named = [each for each in usual if each.name in names.ROWS]
     if named:
         return min(named, key=lambda f: (len(f.path), names.ROWS.index(f.name))).path
-    objects = [each.path for each in usual if _has_objects(each)]
+    items = [(each.path, each.node.get("items")) for each in usual]
+    objects = [path for path, of in items if isinstance(of, dict) and "object" in types_stated(of)]
     return objects[0] if len(objects) == 1 else None
-
-
-def _has_objects(field: Field) -> bool:
-    items = field.node.get("items")
-    return isinstance(items, dict) and (items.get("type") == "object" or "$ref" in items)

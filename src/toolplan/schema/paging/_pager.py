@@ -10,9 +10,9 @@ from msgspec.structs import replace
 from toolplan.base.errors import ToolplanError
 from toolplan.plan.path import Json, Path
 from toolplan.schema.paging._arguments import Argument, Paging
+from toolplan.schema.paging._fields import at, whole
 from toolplan.schema.paging._names import folded
 from toolplan.schema.paging._results import Page, Verdict, page_of, query_of, verdict_on
-from toolplan.schema.paging._schemas import at
 
 _ID_CURSORS: Final = ("startingafter", "afterid")
 
@@ -64,11 +64,12 @@ class Pager:
             PageError: a cursor or a page came twice, or a page has no list.
         """
         said = page_of(output, self._paging, stated)
-        first = self._pages.get(0)
-        if page and said.rows is None:
-            if first is not None and first.path == () and output is not None:
+        if page and said.rows is None and output is not None:
+            first = self._outputs[0]
+            if isinstance(first, list):
                 raise PageError("pages-rows", f"Page {page + 1} is not a list, as the first is.")
-            if output is not None and not isinstance(output, dict):
+            # a last page may leave its list out, but not say what the first does not
+            if not isinstance(output, dict) or not isinstance(first, dict) or output.keys() - first:
                 raise PageError("pages-rows", f"Page {page + 1} holds no list of rows.")
         self._outputs[page] = output
         self._pages[page] = said
@@ -183,7 +184,8 @@ class Pager:
                 if value and argument is cursor:
                     overlay = self._at_cursor(argument, value, overlay)
                 elif value:
-                    overlay = argument.put(overlay, int(value) if value.isdigit() else value)
+                    number = whole(value)
+                    overlay = argument.put(overlay, value if number is None else number)
                 found |= bool(value)
             if found:
                 return overlay

@@ -13,8 +13,8 @@ from msgspec.structs import replace
 from toolplan.plan.path import Json, Path
 from toolplan.schema.paging import _names as names
 from toolplan.schema.paging._facts import Facts, facts_of
+from toolplan.schema.paging._fields import at, value_fields, whole
 from toolplan.schema.paging._names import folded
-from toolplan.schema.paging._schemas import at, value_fields, whole
 
 if TYPE_CHECKING:
     from toolplan.schema.paging._arguments import Paging
@@ -91,46 +91,37 @@ def _of_object(output: dict[str, Json], paging: Paging | None) -> Page:
         return Page()
     if declared.shows_end:
         facts = declared.merged(facts)
-    total, is_sure, is_at_least, total_path = _total(output, facts, count)
+    flags = [
+        (found if says_more else not found)
+        for paths, says_more in ((facts.more, True), (facts.last, False))
+        for path_ in paths
+        if isinstance(found := at(output, path_), bool)
+    ]
     cursor = _cursor(output, facts.nexts, known)
-    return Page(
+    page = Page(
         rows=count,
         path=path,
-        total=total,
-        is_total_sure=is_sure,
-        is_at_least=is_at_least,
-        total_path=total_path,
         pages=_first_integer(output, facts.page_counts),
-        more=_more(output, facts),
+        more=flags[0] if flags else None,
         has_next=True if cursor is not None else (False if facts.nexts else None),
         next=cursor,
     )
+    return _counted(page, output, facts)
 
 
-def _total(
-    output: dict[str, Json], facts: Facts, rows: int | None
-) -> tuple[int | None, bool, bool, tuple[str, ...]]:
-    """Return the number of all rows; whether it is sure, or may be more; and where it stands."""
+def _counted(page: Page, output: dict[str, Json], facts: Facts) -> Page:
+    """Return `page` with the number of all rows, as far as the result says it."""
     for path in facts.totals:
         total = whole(at(output, path))
-        if total is not None and total >= (rows or 0):  # less than the rows counts something else
+        if total is not None and total >= (page.rows or 0):  # less counts something else
             if at(output, (*path[:-1], "relation")) == "gte":
-                return total, False, True, ()
-            return total, True, False, tuple(map(str, path))
+                return replace(page, total=total, is_at_least=True)
+            place = tuple(map(str, path))
+            return replace(page, total=total, is_total_sure=True, total_path=place)
     remaining = _first_integer(output, facts.remainders)
-    if remaining is not None and rows is not None:
-        return rows + remaining, remaining > 0, False, ()
-    return _first_integer(output, facts.counts), False, False, ()
-
-
-def _more(output: dict[str, Json], facts: Facts) -> bool | None:
-    for path in facts.more:
-        if isinstance(found := at(output, path), bool):
-            return found
-    for path in facts.last:
-        if isinstance(found := at(output, path), bool):
-            return not found
-    return None
+    if remaining is not None and page.rows is not None:
+        return replace(page, total=page.rows + remaining, is_total_sure=remaining > 0)
+    return replace(page, total=_first_integer(output, facts.counts))
 
 
 def _cursor(output: Json, paths: Sequence[Path], known: frozenset[str]) -> Json:

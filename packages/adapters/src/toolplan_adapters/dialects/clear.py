@@ -13,7 +13,6 @@ from functools import partial
 from typing import Final
 
 from toolplan.dialects import form, has_key, json_text, values
-from toolplan.dialects.steps import StepFields
 from toolplan.dialects.stream import JsonSteps, all_steps
 from toolplan.dialects.toolplan import is_clear, is_plan
 from toolplan.plan.canonical import (
@@ -21,6 +20,7 @@ from toolplan.plan.canonical import (
     Parsed,
     ReferenceSyntaxError,
     Report,
+    StepFields,
     check_depth,
     parse_text,
     print_text,

@@ -19,10 +19,10 @@ from typing import Final, cast
 from msgspec import Struct
 
 from toolplan.dialects import form, has_key, values
+from toolplan.dialects.form import read_list
 from toolplan.dialects.paths import SEGMENTS_WITH_GAPS, read_path, without_gaps, write_bare
-from toolplan.dialects.steps import StepFields, read_list
 from toolplan.dialects.stream import JsonSteps, all_steps
-from toolplan.plan.canonical import Parsed, ParsedText, Report, TextProblem, shown
+from toolplan.plan.canonical import Parsed, ParsedText, Report, StepFields, TextProblem, shown
 from toolplan.plan.diagnostics import Diagnostic, Severity
 from toolplan.plan.model import Limits, Literal, Plan, Ref, Step, Template
 from toolplan.plan.path import EVERY, Json, PathSyntaxError

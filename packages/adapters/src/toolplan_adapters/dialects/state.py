@@ -13,8 +13,8 @@ from functools import partial
 from typing import Final
 
 from toolplan.dialects import form, has_key, json_text, values
-from toolplan.dialects.steps import IdCheck, StepFields, bounded, free_id
-from toolplan.plan.canonical import Parsed, ParsedText, Report, shown
+from toolplan.dialects.form import bounded
+from toolplan.plan.canonical import IdCheck, Parsed, ParsedText, Report, StepFields, free_id, shown
 from toolplan.plan.diagnostics import Diagnostic
 from toolplan.plan.model import Limits, Literal, Plan, Ref, Step, escape_pointer
 from toolplan.plan.path import Json, copied, json_type

@@ -13,8 +13,7 @@ from typing import Final, TypeAlias
 from msgspec.structs import replace
 
 from toolplan.dialects import form, values
-from toolplan.dialects.steps import IdCheck
-from toolplan.plan.canonical import MOST_RETRIES, Report, shown
+from toolplan.plan.canonical import MOST_RETRIES, IdCheck, Report, shown
 from toolplan.plan.model import (
     Plan,
     Ref,

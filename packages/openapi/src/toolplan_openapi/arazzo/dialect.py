@@ -16,7 +16,7 @@ from typing import Final
 
 from toolplan.dialects import form, has_key, json_text, values
 from toolplan.dialects.characters import fits
-from toolplan.dialects.steps import bounded
+from toolplan.dialects.form import bounded
 from toolplan.plan.canonical import DEEPEST, Parsed, Report
 from toolplan.plan.diagnostics import Diagnostic
 from toolplan.plan.model import (
