@@ -32,7 +32,7 @@ from tests.sources.mcp.scripts import call, called
 from toolplan.base.errors import ToolplanError
 from toolplan.schema.tool import OutcomeUnknown, ToolError, ToolObjectError
 from toolplan.tools.mcp import HttpServer, Server, connected, read_servers
-from toolplan.tools.mcp._oauth_settings import OAuth
+from toolplan.tools.mcp.servers import OAuth
 from toolplan.tools.mcp.sign_ins import SignIns, Standing
 from toolplan.tools.mcp.signing_in import sign_in, sign_out
 

@@ -23,7 +23,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from toolplan.schema.tool import ToolObjectError
 from toolplan.storage.shared_file import write_whole
-from toolplan.tools.mcp._texts import clean
+from toolplan.tools.mcp._wire import clean
 from toolplan.tools.mcp.servers import HttpServer, Server
 
 FOLDER: Final = "sign-ins"
