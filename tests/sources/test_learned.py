@@ -24,7 +24,6 @@ from toolplan.testing import Computes, Gives, ScriptedTools
 from toolplan.tools import _shapes
 from toolplan.tools._shapes import MOST_PLACES, Learned, TooLarge, learned_from
 from toolplan.tools.learned import LearnedError, LearnedSchemas, learn, tool_digest
-from toolplan_demo import TOOLS
 
 NAMES = st.sampled_from(["a", "b", "c", "d", "e", "f", "id"])
 TEXTS = st.sampled_from(
@@ -159,6 +158,7 @@ def test_rows_become_a_schema_that_plans_are_checked_with() -> None:
     assert isinstance(at(Schema.load(schema(ROWS)), ("items",)), Absent)
 
 
+INTEGER: Json = {"type": "integer"}
 SCHEMAS: list[tuple[list[Json], Json]] = [
     (["open", "closed"] * 500, {"type": "string"}),
     (["2025-01-01", "2024-02-29"], {"type": "string", "format": "date"}),
@@ -170,6 +170,10 @@ SCHEMAS: list[tuple[list[Json], Json]] = [
     ([True], {"type": "boolean"}),
     ([[]], {"type": "array"}),
     ([{}], {"type": "object", "properties": {}}),
+    (
+        [{"a": 1, "b": 2}, {"a": 1}],
+        {"type": "object", "properties": {"a": INTEGER, "b": INTEGER}, "required": ["a"]},
+    ),
     ([], {}),
 ]
 
@@ -179,10 +183,6 @@ def test_a_schema_says_what_all_results_have_and_nothing_more(
     values: list[Json], expected: Json
 ) -> None:
     assert schema(*values) == expected
-
-
-def test_a_field_that_was_not_always_there_is_not_required() -> None:
-    assert schema({"a": 1, "b": 2}, {"a": 1})["required"] == ["a"]
 
 
 def test_objects_with_very_many_names_are_maps_and_their_names_are_not_kept() -> None:
@@ -235,10 +235,6 @@ def test_a_result_that_is_too_large_is_not_learned_from(monkeypatch: pytest.Monk
         kept.observe("t", [1])
         kept.observe("t", long)
         assert kept.schema("t") == (schema([1]), 1)
-
-
-def test_before_anything_was_seen_nothing_is_known(kept: LearnedSchemas) -> None:
-    assert kept.schema("t") is None
 
 
 def test_a_tool_with_another_digest_begins_anew(kept: LearnedSchemas) -> None:
@@ -295,21 +291,15 @@ def test_a_file_of_a_newer_version_is_not_asked(tmp_path: Path) -> None:
     assert path.read_bytes() == before
 
 
-@pytest.mark.parametrize(
-    "content", [b"this is no database" * 100, b"SQLite format 3\x00" + b"x" * 900]
-)
-def test_a_file_that_is_something_else_is_reported(tmp_path: Path, content: bytes) -> None:
+@pytest.mark.parametrize("content", [b"this is no database" * 100, b"SQLite format 3\x00", None])
+def test_a_file_that_cannot_be_used_is_reported(tmp_path: Path, content: bytes | None) -> None:
     path = tmp_path / "learned.sqlite"
-    path.write_bytes(content)
+    if content is None:
+        path = path / "in a file" / "learned.sqlite"
+    (tmp_path / "learned.sqlite").write_bytes((content or b"") + b"x" * 900)
     with pytest.raises(LearnedError, match=r"learned\.sqlite") as caught:
         LearnedSchemas(path)
     assert "again" in str(caught.value.help)
-
-
-def test_a_folder_that_cannot_be_made_is_reported(tmp_path: Path) -> None:
-    (tmp_path / "none").write_text("")
-    with pytest.raises(LearnedError):
-        LearnedSchemas(tmp_path / "none" / "learned.sqlite")
 
 
 @pytest.mark.parametrize(
@@ -337,17 +327,6 @@ def test_what_cannot_be_read_is_learned_again(tmp_path: Path, shape: str) -> Non
         assert kept.schema("t") is None
         kept.observe("t", ROWS)
         assert kept.schema("t") == (schema(ROWS), 1)
-
-
-def test_what_is_learned_of_the_demo_agrees_with_what_it_declares() -> None:
-    """What a tool declares, its results show: every path that was learned is declared."""
-    tool = TOOLS["facilities_list"]
-    assert tool.output is not None
-    example = tool.output.example()
-    found = schema(example)
-    assert Schema.load(found).violations(example) == []
-    for name in found["properties"]:
-        assert isinstance(at(tool.output, (name,)), Schema)
 
 
 def ran(kept: LearnedSchemas, tools: Toolbox, *steps: dict[str, Json]) -> None:
