@@ -199,18 +199,8 @@ def toolbox_of(
         ToolObjectError: there is nothing that can be called, a name is unknown, or a function
             cannot be described.
     """
-    if inspect.isclass(source):
-        raise ToolObjectError(
-            f"{source.__name__!r} is a class: its methods need an object; give one of it.",
-            "Make one in the module, and name it.",
-        )
-    is_module = isinstance(source, ModuleType)
-    if type(source).__module__ == "builtins" and not is_module:
-        raise ToolObjectError(
-            f"A value of type {type(source).__name__} has no functions that can be tools.",
-            "Give a module, or an object of a class of yours.",
-        )
     found = dict(_members(source))
+    is_module = isinstance(source, ModuleType)
     shown = f"module {source.__name__!r}" if is_module else f"object of {type(source).__name__!r}"
     stated: Mapping[str, StatedEffects] = {} if isinstance(effects, str) else effects
     for name in (*(only or ()), *stated):
@@ -260,6 +250,16 @@ def _tool(
 
 def _members(source: ModuleType | object) -> Iterator[tuple[str, Tool | Function]]:
     """Yield what `source` offers by name, in the order of definition."""
+    if inspect.isclass(source):
+        raise ToolObjectError(
+            f"{source.__name__!r} is a class: its methods need an object; give one of it.",
+            "Make one in the module, and name it.",
+        )
+    if type(source).__module__ == "builtins" and not inspect.ismodule(source):
+        raise ToolObjectError(
+            f"A value of type {type(source).__name__} has no functions that can be tools.",
+            "Give a module, or an object of a class of yours.",
+        )
     if isinstance(source, ModuleType):
         listed: object = getattr(source, "__all__", None)
         for name, member in vars(source).items():

@@ -152,16 +152,13 @@ def tool(
         called = _checked_name(function, name, effects, hints, inject)
         signature = _signature(called, function)
         parameters = _parameters(called, signature, inject, _descriptions(function))
-        hint, returned = signature.return_annotation, None
-        if hint not in (inspect.Signature.empty, Any, object):
-            returned = _adapter(hint, f"Tool {called!r}: its return hint")
+        returned = _returned(called, signature)
         read_input = _schema(called, parameters, "validation")
         base = read_input if input_schema is None else input_schema
         read_output = None if returned is None else _schema(called, returned, "serialization")
-        paragraph = (inspect.getdoc(function) or "").strip().partition("\n\n")[0]
         return Tool(
             name=called,
-            description=" ".join(paragraph.split()) if description is None else description,
+            description=_description(function) if description is None else description,
             raw_input={**base, **(hints or {})} if isinstance(base, dict) else base,
             raw_output=read_output if output_schema is None else output_schema,
             effects=Effects.UNKNOWN if effects is None else Effects(effects),
@@ -387,6 +384,13 @@ def _parameters(
     return cast("TypeAdapter[dict[str, object]]", _adapter(arguments, f"Tool {name!r}"))
 
 
+def _returned(name: str, signature: inspect.Signature) -> TypeAdapter[object] | None:
+    hint: object = signature.return_annotation
+    if hint is inspect.Signature.empty or hint is Any or hint is object:
+        return None
+    return _adapter(hint, f"Tool {name!r}: its return hint")
+
+
 def _adapter(hint: object, place: str) -> TypeAdapter[object]:
     try:
         return TypeAdapter(cast("type[object]", hint))
@@ -404,6 +408,11 @@ def _schema(
     if mode == "validation":
         schema.pop("title", None)
     return schema
+
+
+def _description(function: Function) -> str:
+    paragraph = (inspect.getdoc(function) or "").strip().partition("\n\n")[0]
+    return " ".join(paragraph.split())
 
 
 def _descriptions(function: Function) -> dict[str, str]:
