@@ -296,10 +296,13 @@ def _value(reply: str, schema: Schema) -> tuple[Json, list[str]]:
         return None, ["It is not one JSON object."]
     if not isinstance(document, dict) or not document.keys() <= {"found", "value"}:
         return None, ['It is not an object with "found" and "value".']
-    if document.get("found", True) is False or "value" not in document:
+    found = document.get("found", True)
+    if found is False:
         if schema.is_valid(None):
             return None, []
         raise ToolError("The text does not say what is asked for.")
+    if found is not True or "value" not in document:
+        return None, ['"found" is true with a "value", or false without one.']
     value = document["value"]
     wrong = schema.violations(value)
     return value, [f"At {each.pointer or 'the value'}: {each.message}" for each in wrong]

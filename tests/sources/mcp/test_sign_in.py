@@ -375,6 +375,27 @@ def test_what_a_key_ring_does_not_take_is_in_a_file(
     assert place.added() == 2
 
 
+@pytest.mark.parametrize(
+    ("ends", "shown"),
+    [
+        (None, None),
+        (1_795_000_000.0, "2026-11-18 11:06 UTC"),
+        (1e15, "no year that a date has"),
+        (-1e300, "no year that a date has"),
+    ],
+)
+def test_any_end_of_a_token_can_be_shown(
+    ends: float | None, shown: str | None, place: Place
+) -> None:
+    place.sign_in()
+    kept = place.sign_ins.get(place.server)
+    assert kept is not None
+    place.sign_ins.keep(place.server, kept.model_copy(update={"expires_at": ends}))
+    standing = place.sign_ins.standing(place.server)
+    assert standing is not None
+    assert standing.expires_at == shown
+
+
 def test_who_signs_out_is_forgotten_here_and_there(place: Place, tmp_path: Path) -> None:
     place.sign_in()
     assert sign_out("s", place.server, place.sign_ins)
