@@ -14,7 +14,6 @@ import concurrent.futures
 import contextvars
 import logging
 import re
-import threading
 from collections import Counter
 from collections.abc import (
     AsyncGenerator,
@@ -216,7 +215,6 @@ class McpSource:
         self.faults: Mapping[str, str] = {}
         self.refused: tuple[ToolRefused, ...] = ()
         self._loop = asyncio.get_running_loop()
-        self._thread = threading.get_ident()
         self._trusted = frozenset(trusted)
         self._owners = owners
         self._tasks = tasks
@@ -244,7 +242,11 @@ class McpSource:
         Raises:
             ToolObjectError: none of the servers can be used, or the source is closed.
         """
-        if threading.get_ident() == self._thread:
+        try:
+            waits_for_itself = asyncio.get_running_loop() is self._loop
+        except RuntimeError:  # no loop runs here
+            waits_for_itself = False
+        if waits_for_itself:
             raise RuntimeError("This would wait for itself: await `tools()` instead.")
         try:
             return self._toolbox(_submitted(self._loop, self._listings(grace_s)).result())
@@ -290,8 +292,11 @@ class McpSource:
 
     async def _listings(self, grace_s: float | None = None) -> Mapping[str, Listing | str]:
         for name in self._owners.keys() - self._starting:
+            try:
+                self._tasks.start_soon(self._ask, name)
+            except RuntimeError:  # the block of `connected_here` has ended, and its loop runs on
+                raise Closed from None
             self._starting.add(name)
-            self._tasks.start_soon(self._ask, name)
         while self._starting:
             # without an answer there are no tools: the first is waited for as long as it takes
             # and the fewer servers are missing, the less they delay the others
