@@ -67,6 +67,16 @@ async def test_what_the_text_does_not_say_is_null_or_fails() -> None:
     assert len(model.requests) == 1
 
 
+@pytest.mark.parametrize(
+    "reply", ["{}", '{"found": true}', '{"found": "false", "value": 0}', '{"found": 0, "value": 0}']
+)
+async def test_a_reply_that_does_not_say_whether_it_found_something_is_no_value(reply: str) -> None:
+    model = ScriptedModel(reply)
+    with pytest.raises(ToolError, match="not a value of the schema"):
+        await extracted(model, schema={"type": ["number", "null"]})
+    assert len(model.requests) == 2
+
+
 async def test_text_and_reply_are_bounded_and_never_cut() -> None:
     model = ScriptedModel('{"value": 1}')
     with pytest.raises(ToolError, match="at most"):

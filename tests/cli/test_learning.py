@@ -11,7 +11,6 @@ import pytest
 from tests.cli.calls import Call
 
 MODULE = '''
-import os
 from typing import Any
 
 import toolplan
@@ -20,8 +19,6 @@ import toolplan
 @toolplan.tool(effects="read")
 def search(word: str) -> Any:
     """Finds things."""
-    if os.environ.get("OTHERWISE"):
-        return {"rows": "none"}
     return {"rows": [{"id": word, "n": 1}]}
 
 
@@ -48,7 +45,7 @@ def plan(path: str) -> str:
 
 
 def test_results_are_learned_from_and_used_for_warnings(
-    call: Call, tools: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    call: Call, tools: str, tmp_path: Path
 ) -> None:
     (tmp_path / "unsaid_tools.py").write_text(MODULE + "\n\ntoolbox = [search, look]\n", "utf-8")
     file = tmp_path / "plan.json"
@@ -69,9 +66,3 @@ def test_results_are_learned_from_and_used_for_warnings(
     ]
     assert "1 earlier result" in after.json["diagnostics"][0]["message"]
     assert after.code == 0, "what was seen is not all that may be"
-
-    monkeypatch.setenv("OTHERWISE", "1")
-    file.write_text(json.dumps({"toolplan": 1, "steps": [json.loads(plan("x"))["steps"][0]]}))
-    drifted = call("run", str(file), "--tools", tools)
-    assert drifted.code == 0
-    assert "The results of search have changed" in drifted.err

@@ -30,7 +30,7 @@ from toolplan.providers._endpoint import Endpoint, Manner, guarded_provider
 from toolplan.providers._specs import Spec
 from toolplan.schema.tool import Effects, Tool, Toolbox, ToolObjectError
 from toolplan.tools import OpenedTools, SourceContext, ToolSource
-from toolplan.tools._guarded import guarded_source, guarded_tool
+from toolplan.tools.named import guarded_source, guarded_tool
 
 __all__ = ["site"]
 

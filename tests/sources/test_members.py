@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import anyio
 import pytest
@@ -262,3 +263,28 @@ def test_a_plain_value_has_no_tools(value: object) -> None:
     with pytest.raises(ToolObjectError, match="has no functions that can be tools") as caught:
         toolbox_of(value)
     assert caught.value.help == "Give a module, or an object of a class of yours."
+
+
+@pytest.mark.parametrize(
+    ("stated", "effects"),
+    [
+        ({"shelve": "destructive"}, "destructive"),  # by its name: it comes before its own word
+        ({"find": "read"}, "write"),
+        ("read", "write"),
+        ({}, "write"),
+    ],
+)
+def test_effects_and_a_prefix_count_for_decorated_functions_too(
+    stated: Any, effects: str, library: ModuleType
+) -> None:
+    tools = toolbox_of(library, prefix="shop_", effects=stated)
+    assert tools["shop_shelve"].effects.value == effects
+    assert called(tools["shop_shelve"], title="x") == called(
+        toolbox_of(library)["shelve"], title="x"
+    )
+
+
+def test_a_wrong_word_for_a_decorated_function_is_refused(library: ModuleType) -> None:
+    wrong: Any = {"shelve": "reads"}
+    with pytest.raises(ToolObjectError, match="effects='reads' is not a label"):
+        toolbox_of(library, effects=wrong)

@@ -32,7 +32,7 @@ from toolplan.providers._endpoint import guarded_provider
 from toolplan.schema.tool import Toolbox
 from toolplan.show.printable import count_text
 from toolplan.storage.journal import Store
-from toolplan.tools._guarded import guarded_source, guarded_tool
+from toolplan.tools.named import guarded_source, guarded_tool
 
 _BUILTIN: Final = "builtin"
 _RULES: Final = "toolplan.rules"

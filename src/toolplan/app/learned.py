@@ -39,18 +39,14 @@ def with_learned(tools: Toolbox, path: Path, note: Callable[[str], None]) -> Too
 def learn_from(
     plan: Plan, run: Run, tools: Toolbox, path: Path, note: Callable[[str], None]
 ) -> None:
-    """Learn from the results of `run`, and note where they differ from earlier ones."""
+    """Learn from the results of `run`."""
     if not any(step.tool in tools and _declares_nothing(tools[step.tool]) for step in plan.steps):
         return
     try:
         with sources.LearnedSchemas(path) as schemas:
-            drifts = sources.learn(schemas, plan, run, tools)
+            sources.learn(schemas, plan, run, tools)
     except sources.LearnedError as error:
         note(error.with_help)
-        return
-    for drift in drifts:
-        for sentence in drift.sentences:
-            note(f"The results of {drift.tool} have changed: {sentence}")
 
 
 def _declares_nothing(tool: Tool) -> bool:

@@ -2,7 +2,6 @@
 
 from toolplan.tools._base import OpenedTools, ServerStatus, SourceContext, ToolSource, plain_name
 from toolplan.tools.learned import (
-    Drift,
     LearnedError,
     LearnedSchema,
     LearnedSchemas,
@@ -13,7 +12,6 @@ from toolplan.tools.modules import toolbox_of
 from toolplan.tools.python import tool
 
 __all__ = [
-    "Drift",
     "LearnedError",
     "LearnedSchema",
     "LearnedSchemas",

@@ -1,4 +1,4 @@
-"""Shapes: which types, formats and fields results have had, and how a result differs from them.
+"""Shapes: which types, formats and fields results have had.
 
 A shape holds no value. Shapes are folded from values and with each other; the outcome does not
 depend on order or grouping. An object with more than `MOST_NAMES` names is a map: its names are
@@ -8,12 +8,11 @@ data, and are not kept. Of a shape with more than `MOST_PLACES` places only the 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import islice
 from typing import Annotated, Final, Literal, TypeAlias, get_args
 
 from msgspec import Meta, Struct, field
 
-from toolplan.plan.path import EVERY, Json, Path, print_path
+from toolplan.plan.path import Json
 from toolplan.schema import Schema
 
 MOST_NAMES: Final = 100
@@ -21,8 +20,6 @@ MOST_PLACES: Final = 12_000
 MOST_DEPTH: Final = 12
 MOST_VALUES: Final = 300_000
 """A result with more values than this, all places counted, is not learned from."""
-
-MOST_SENTENCES: Final = 8
 
 Kind: TypeAlias = Literal["null", "boolean", "integer", "number", "string", "array", "object"]
 Count: TypeAlias = Annotated[int, Meta(ge=0)]
@@ -34,10 +31,6 @@ _NESTED: Final = frozenset[Kind]({"array", "object"})
 _KIND: Final[dict[type, Kind]] = {
     type(None): "null", bool: "boolean", int: "integer", float: "number", str: "string",
     list: "array", dict: "object",
-}  # fmt: skip
-_WORDS: Final[dict[Kind, str]] = {
-    "null": "null", "boolean": "a boolean", "integer": "a number", "number": "a number",
-    "string": "a string", "array": "a list", "object": "an object",
 }  # fmt: skip
 _FITS: Final = {name: Schema.load({"type": "string", "format": name}).is_valid for name in FORMATS}
 _LENGTHS: Final = {"date": (10, 10), "date-time": (20, 40), "uuid": (36, 36), "email": (3, 254)}
@@ -147,8 +140,7 @@ class Shape(Struct):
         return schema
 
     def _inner(self) -> list[Shape]:
-        alone = (each for each in (self.items, self.rest) if each is not None)
-        return [*self.fields.values(), *alone]
+        return [*self.fields.values(), *(each for each in (self.items, self.rest) if each)]
 
     def _part(self, name: str) -> Shape:
         """Return the shape of a field, where the names of more than `MOST_NAMES` are data."""
@@ -197,49 +189,3 @@ def learned_from(value: Json) -> Learned:
 def _has(text: str, name: str) -> bool:
     least, most = _LENGTHS[name]
     return least <= len(text) <= most and _FITS[name](text)
-
-
-def drift(known: Shape, seen: Shape) -> tuple[str, ...]:
-    """Describe the drift from `known` to `seen`, in at most `MOST_SENTENCES` sentences."""
-    return tuple(islice(dict.fromkeys(_differences(known, seen, ())), MOST_SENTENCES))
-
-
-def _differences(known: Shape, seen: Shape, path: Path) -> Iterator[str]:
-    if known.hidden or not known.kinds:
-        return  # nothing is known of this place
-    place = _place(path)
-    before, now = _words(known), _words(seen)
-    if new := [each for each in now if each not in before]:
-        yield f"{place} is {' or '.join(new)}; it was {' or '.join(before)} before."
-    both = known.kinds & seen.kinds
-    if "string" in both and known.formats and not known.formats & seen.formats:
-        wanted = next(name for name in FORMATS if name in known.formats)
-        yield f"{place} is not always a {wanted}, as it was before."
-    if known.items is not None and seen.items is not None:
-        yield from _differences(known.items, seen.items, (*path, EVERY))
-    if known.rest is not None:
-        for inner in (*seen.fields.values(), *(() if seen.rest is None else (seen.rest,))):
-            yield from _differences(known.rest, inner, (*path, EVERY))
-    elif "object" in both:
-        yield from _field_differences(known, seen, path)
-
-
-def _field_differences(known: Shape, seen: Shape, path: Path) -> Iterator[str]:
-    for name, inner in known.fields.items():
-        if name in seen.fields:
-            yield from _differences(inner, seen.fields[name], (*path, name))
-        if seen.rest is None and name in known.always - seen.always:
-            yield f"{_place((*path, name))} is missing; it was always there before."
-    for name in seen.fields:
-        if name not in known.fields:
-            yield f"{_place((*path, name))} is new."
-    if seen.rest is not None:
-        yield f"{_place(path)} has very many other fields."
-
-
-def _place(path: Path) -> str:
-    return print_path(path).removeprefix(".") or "the result"
-
-
-def _words(shape: Shape) -> list[str]:
-    return list(dict.fromkeys(_WORDS[kind] for kind in KINDS if kind in shape.kinds))

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from pathlib import Path
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from toolplan.plan.diagnostics import did_you_mean, near
-from toolplan.schema.tool import Tool, Toolbox, ToolObjectError
+from toolplan.schema.tool import Toolbox, ToolObjectError
 from toolplan.tools._base import OpenedTools, plain_name
 from toolplan.tools.tool_files import path_of
 
@@ -36,7 +35,7 @@ class NamedSource(Struct, frozen=True):
     opened: OpenedTools
 
 
-class _Place(Struct, frozen=True):
+class _Place(NamedTuple):
     """Which source a tool of the toolbox is of, and its name there."""
 
     source: NamedSource
@@ -45,7 +44,10 @@ class _Place(Struct, frozen=True):
 
 def distinct(specs: Sequence[str], folder: Path) -> list[str]:
     """Return each source once, in an order that does not depend on the order of `specs`."""
-    found = {_identity(spec, folder): spec for spec in sorted(specs, reverse=True)}
+    found: dict[str, str] = {}
+    for spec in sorted(specs, reverse=True):
+        path = path_of(spec, folder)
+        found[str(path.resolve()) if path.is_file() else spec] = spec
     return [found[identity] for identity in sorted(found)]
 
 
@@ -80,11 +82,26 @@ def combined(sources: Sequence[NamedSource]) -> tuple[OpenedTools, Accept | None
         ToolObjectError: two tools would still have one name.
     """
     places = _places(sources)
-    if len(sources) == 1:
-        tools = sources[0].opened.tools
-    else:
-        tools = Toolbox(_renamed(name, place) for name, place in places.items())
     opened = [source.opened for source in sources]
+    tools = opened[0].tools
+    if len(sources) > 1:
+        found = ((name, place.source.opened.tools[place.name]) for name, place in places.items())
+        tools = Toolbox(
+            tool if name == tool.name else replace(tool, name=name, short_name=tool.name)
+            for name, tool in found
+        )
+
+    def accept(name: str | None) -> tuple[Path, ...]:
+        if name is None:
+            return tuple(each.accept(None) for each in opened if each.accept is not None)
+        if name not in places:
+            unknown = f"There is no tool {name!r}. {did_you_mean(near(name, places)) or ''}"
+            raise ToolObjectError(tools.ambiguity(name) or unknown.strip())
+        source, own_name = places[name]
+        if source.opened.accept is None:
+            raise ToolObjectError(f"{name!r} is of {source.spec!r}, which is not pinned.")
+        return (source.opened.accept(own_name),)
+
     addresses = [each.address for each in opened if each.address is not None]
     together = OpenedTools(
         tools,
@@ -95,14 +112,7 @@ def combined(sources: Sequence[NamedSource]) -> tuple[OpenedTools, Accept | None
         tuple(server for each in opened for server in each.servers),
         "; ".join(each.pins for each in opened if each.pins),
     )
-    if all(each.accept is None for each in opened):
-        return together, None
-    return together, partial(_accept, sources, tools, places)
-
-
-def _renamed(name: str, place: _Place) -> Tool:
-    tool = place.source.opened.tools[place.name]
-    return tool if name == tool.name else replace(tool, name=name, short_name=tool.name)
+    return together, None if all(each.accept is None for each in opened) else accept
 
 
 def _places(sources: Sequence[NamedSource]) -> dict[str, _Place]:
@@ -112,8 +122,8 @@ def _places(sources: Sequence[NamedSource]) -> dict[str, _Place]:
         for name, tool in source.opened.tools.items():
             kept.setdefault(id(tool), _Place(source, name))
     times = Counter(place.name for place in kept.values())
-    colliding = [place for place in kept.values() if times[place.name] > 1]
-    labels = _labels({place.source.spec: place.source.labels for place in colliding})
+    colliding = [place.source for place in kept.values() if times[place.name] > 1]
+    labels = _labels({source.spec: source.labels for source in colliding})
     found: dict[str, _Place] = {}
     for place in kept.values():
         name = place.name
@@ -134,34 +144,8 @@ def _labels(known: Mapping[str, tuple[str, ...]]) -> dict[str, str]:
     found: dict[str, str] = {}
     for spec, labels in known.items():
         alike = [each for each in known.values() if each[0] == labels[0]]
-        depths = range(max(map(len, alike)))
-        apart = (d for d in depths if len({_at(each, d) for each in alike}) == len(alike))
-        found[spec] = _at(labels, next(apart, depths[-1]))
+        for depth in range(max(map(len, alike))):
+            found[spec] = labels[min(depth, len(labels) - 1)]
+            if len({each[min(depth, len(each) - 1)] for each in alike}) == len(alike):
+                break
     return found
-
-
-def _at(labels: tuple[str, ...], depth: int) -> str:
-    return labels[min(depth, len(labels) - 1)]
-
-
-def _accept(
-    sources: Sequence[NamedSource],
-    tools: Toolbox,
-    places: Mapping[str, _Place],
-    name: str | None,
-) -> tuple[Path, ...]:
-    if name is None:
-        return tuple(e.opened.accept(None) for e in sources if e.opened.accept is not None)
-    if name not in places:
-        meant = did_you_mean(near(name, places)) or ""
-        unknown = f"There is no tool {name!r}. {meant}".strip()
-        raise ToolObjectError(tools.ambiguity(name) or unknown)
-    place = places[name]
-    if place.source.opened.accept is None:
-        raise ToolObjectError(f"{name!r} is of {place.source.spec!r}, which is not pinned.")
-    return (place.source.opened.accept(place.name),)
-
-
-def _identity(spec: str, folder: Path) -> str:
-    path = path_of(spec, folder)
-    return str(path.resolve()) if path.is_file() else spec

@@ -37,6 +37,7 @@ from toolplan.schema import Schema, SchemaError
 from toolplan.schema.tool import (
     EGRESS,
     Arguments,
+    Call,
     ComputedOutput,
     Effects,
     Lineage,
@@ -72,7 +73,6 @@ Take what the text says; never guess. If it does not say what is asked for, "fou
 
 def extract_tool(opened: Callable[[], Model]) -> Tool:
     """Return the tool `extract`; `opened` returns its model, and is called when it is needed."""
-    reader = _Reader(opened)
     return Tool(
         name=NAME,
         description=(
@@ -83,7 +83,7 @@ def extract_tool(opened: Callable[[], Model]) -> Tool:
         effects=Effects.READ,
         idempotent=True,
         annotations={EGRESS: True},
-        call=reader.call,
+        call=_reading(opened),
         compute_output=_compute_output,
         compute_flow=_compute_flow,
         source="builtin",
@@ -193,14 +193,11 @@ def _is_choice(node: Json, depth: int = 0) -> bool:
             return False
 
 
-class _Reader:
-    """Calls of the tool. Values are kept by run, so that equal calls of one run cost once."""
+def _reading(opened: Callable[[], Model]) -> Call:
+    """Return what reads; values are kept by run, so that equal calls of one run cost once."""
+    kept: OrderedDict[tuple[str, str], Json] = OrderedDict()
 
-    def __init__(self, opened: Callable[[], Model]) -> None:
-        self._opened = opened
-        self._kept: OrderedDict[tuple[str, str], Json] = OrderedDict()
-
-    async def call(self, arguments: Arguments) -> Json:
+    async def call(arguments: Arguments) -> Json:
         text, instruction = arguments.get("text"), arguments.get("instruction")
         if not isinstance(text, str):
             text = json.dumps(text, ensure_ascii=False)
@@ -217,40 +214,53 @@ class _Reader:
             raise ToolError(f"The schema is not usable: {error}.") from None
         call = current_call()
         if call is None:
-            return await self._read(text, instruction, schema)
+            return await _read(opened, text, instruction, schema)
         asked = json.dumps([text, instruction, schema.document])
         key = call.run, hashlib.sha256(asked.encode("utf-8", "surrogatepass")).hexdigest()
-        if key not in self._kept:
-            self._kept[key] = await self._read(text, instruction, schema)
-            while len(self._kept) > _MOST_KEPT:
-                self._kept.popitem(last=False)
-        return self._kept[key]
+        if key not in kept:
+            kept[key] = await _read(opened, text, instruction, schema)
+            while len(kept) > _MOST_KEPT:
+                kept.popitem(last=False)
+        return kept[key]
 
-    async def _read(self, text: str, instruction: str, schema: Schema) -> Json:
-        try:
-            model = self._opened()
-        except ModelError as error:
-            raise ToolError(str(error), error.help) from error
-        system = _SYSTEM.replace("SCHEMA", json.dumps(schema.document, ensure_ascii=False))
-        asked = json.dumps({"instruction": instruction, "text": text}, ensure_ascii=False)
-        messages = [Message("system", system), Message("user", asked)]
-        for _ in range(_TRIES):
-            reply = await _written(model, messages, schema)
-            value, wrong = _value(reply, schema)
-            if not wrong:
-                return value
-            problems = ["This reply cannot be used:", *wrong[:_MOST_NAMED]]
-            feedback = "\n".join([*problems, "Reply again, with JSON only."])
-            messages += [Message("assistant", reply), Message("user", feedback)]
-        raise ToolError(
-            f"The reply of {model.name} is not a value of the schema.",
-            "Ask for less at once, or name another model.",
-        )
+    return call
+
+
+async def _read(opened: Callable[[], Model], text: str, instruction: str, schema: Schema) -> Json:
+    try:
+        model = opened()
+    except ModelError as error:
+        raise ToolError(str(error), error.help) from error
+    system = _SYSTEM.replace("SCHEMA", json.dumps(schema.document, ensure_ascii=False))
+    asked = json.dumps({"instruction": instruction, "text": text}, ensure_ascii=False)
+    messages = [Message("system", system), Message("user", asked)]
+    for _ in range(_TRIES):
+        reply = await _written(model, messages, schema)
+        value, wrong = _value(reply, schema)
+        if not wrong:
+            return value
+        problems = ["This reply cannot be used:", *wrong[:_MOST_NAMED]]
+        feedback = "\n".join([*problems, "Reply again, with JSON only."])
+        messages += [Message("assistant", reply), Message("user", feedback)]
+    raise ToolError(
+        f"The reply of {model.name} is not a value of the schema.",
+        "Ask for less at once, or name another model.",
+    )
 
 
 async def _written(model: Model, messages: list[Message], schema: Schema) -> str:
     """Return a whole reply of the model."""
-    request = ModelRequest(tuple(messages), _reply_schema(schema), 0.0, MAX_TOKENS)
+    document = schema.document
+    form: Json = None
+    if isinstance(document, dict):
+        form = {
+            "type": "object",
+            "properties": {"found": {"type": "boolean"}, "value": document},
+            "required": ["found", "value"],
+            "additionalProperties": False,
+            **{name: document[name] for name in ("$defs", "definitions") if name in document},
+        }
+    request = ModelRequest(tuple(messages), form, 0.0, MAX_TOKENS)
     parts: list[str] = []
     size = 0
     try:
@@ -276,20 +286,6 @@ async def _written(model: Model, messages: list[Message], schema: Schema) -> str
     raise ToolError(f"The reply of {model.name} was cut off.", "Run it again.")
 
 
-def _reply_schema(schema: Schema) -> Json:
-    document = schema.document
-    if not isinstance(document, dict):
-        return None
-    shared = {name: document[name] for name in ("$defs", "definitions") if name in document}
-    return {
-        "type": "object",
-        "properties": {"found": {"type": "boolean"}, "value": document},
-        "required": ["found", "value"],
-        "additionalProperties": False,
-        **shared,
-    }
-
-
 def _value(reply: str, schema: Schema) -> tuple[Json, list[str]]:
     """Return the value of a reply, or what is wrong with it."""
     said = reply.rpartition("</think>")[2]
@@ -300,10 +296,13 @@ def _value(reply: str, schema: Schema) -> tuple[Json, list[str]]:
         return None, ["It is not one JSON object."]
     if not isinstance(document, dict) or not document.keys() <= {"found", "value"}:
         return None, ['It is not an object with "found" and "value".']
-    if document.get("found", True) is False or "value" not in document:
+    found = document.get("found", True)
+    if found is False:
         if schema.is_valid(None):
             return None, []
         raise ToolError("The text does not say what is asked for.")
+    if found is not True or "value" not in document:
+        return None, ['"found" is true with a "value", or false without one.']
     value = document["value"]
     wrong = schema.violations(value)
     return value, [f"At {each.pointer or 'the value'}: {each.message}" for each in wrong]

@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import Final, NamedTuple, Self
 
 import msgspec
-from msgspec import Struct
 
 from toolplan.base.errors import ToolplanError
 from toolplan.events import Run, StepState
@@ -27,7 +26,7 @@ from toolplan.plan.model import Plan, Step
 from toolplan.plan.path import Json
 from toolplan.schema.tool import Tool, Toolbox
 from toolplan.storage.database_file import DatabaseFile, ForeignFile, NewerFile, transaction
-from toolplan.tools._shapes import Learned, TooLarge, drift, learned_from
+from toolplan.tools._shapes import Learned, TooLarge, learned_from
 
 MOST_TOOLS: Final = 2_000
 """Maximum number of tools that are remembered; those used last stay."""
@@ -54,14 +53,6 @@ class LearnedSchema(NamedTuple):
 
     schema: Json
     samples: int
-
-
-class Drift(Struct, frozen=True):
-    """How a step's result differs from all results of its tool before."""
-
-    step: str
-    tool: str
-    sentences: tuple[str, ...]
 
 
 class LearnedSchemas:
@@ -93,10 +84,8 @@ class LearnedSchemas:
         with self._lock:
             self._connection.close()
 
-    def observe(self, tool_digest: str, value: Json) -> tuple[str, ...]:
-        """Fold a result of a tool into its shape; return how it differs from those before.
-
-        The sentences are few. A result that is too large, and the first one, have none.
+    def observe(self, tool_digest: str, value: Json) -> None:
+        """Fold a result of a tool into its shape, unless it is too large.
 
         Raises:
             LearnedError: the file cannot be written.
@@ -104,10 +93,9 @@ class LearnedSchemas:
         try:
             seen = learned_from(value)
         except TooLarge:
-            return ()
+            return
         with self._lock, self._faults(), transaction(self._connection):
             known = self._read(tool_digest)
-            sentences = drift(known.shape, seen.shape)
             known.take(seen)
             self._connection.execute(
                 "INSERT OR REPLACE INTO learned VALUES (?, ?, ?)",
@@ -118,7 +106,6 @@ class LearnedSchemas:
                 "(SELECT tool FROM learned ORDER BY seen_at DESC, tool LIMIT ?)",
                 (MOST_TOOLS,),
             )
-        return sentences
 
     def schema(self, tool_digest: str) -> LearnedSchema | None:
         """Return the schema of a tool's results; None where none was seen.
@@ -153,26 +140,20 @@ class LearnedSchemas:
             ) from None
 
 
-def learn(schemas: LearnedSchemas, plan: Plan, run: Run, tools: Toolbox) -> list[Drift]:
-    """Fold the results of `run` into `schemas`; return how they differ from those before.
+def learn(schemas: LearnedSchemas, plan: Plan, run: Run, tools: Toolbox) -> None:
+    """Fold the results of `run` into `schemas`.
 
     Only tools that declare no output are learned; what a failed call left is not a result.
 
     Raises:
         LearnedError: the file cannot be read or written.
     """
-    found: list[Drift] = []
     for step in plan.steps:
         tool = tools.get(step.tool)
         if tool is None or tool.raw_output is not None or tool.compute_output is not None:
             continue
-        digest = tool_digest(tool)
-        sentences: dict[str, None] = {}
         for result in _results(step, run):
-            sentences.update(dict.fromkeys(schemas.observe(digest, result)))
-        if sentences:
-            found.append(Drift(step.id, tool.name, tuple(sentences)))
-    return found
+            schemas.observe(tool_digest(tool), result)
 
 
 def tool_digest(tool: Tool) -> str:

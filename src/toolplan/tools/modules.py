@@ -13,9 +13,11 @@ from pathlib import Path
 from types import MappingProxyType, ModuleType
 from typing import Final, cast
 
+from msgspec.structs import replace
+
 from toolplan.base import extras, own_code
 from toolplan.plan.diagnostics import did_you_mean, near
-from toolplan.schema.tool import Tool, Toolbox, ToolObjectError
+from toolplan.schema.tool import Effects, Tool, Toolbox, ToolObjectError
 from toolplan.tools._base import OpenedTools, SourceContext, ToolSource
 from toolplan.tools.python import NOTHING, Function, Provider, StatedEffects, tool
 
@@ -23,9 +25,6 @@ _OURS: Final = ("toolplan.", "toolplan_")
 _ATTRIBUTE: Final = re.compile(
     r"(?P<module>[^\W\d]\w*(\.[^\W\d]\w*)*):(?P<name>[^\W\d]\w*(\.\w+)*(\.\*)?|\*)"
 )
-_ALL: Final = "*"
-_FORM: Final = "Give MODULE:ATTRIBUTE, as in toolplan_demo:TOOLS."
-_INSIGHTS: Final = "INSIGHTS"
 _UNSTATED: Final[Mapping[str, StatedEffects]] = MappingProxyType({})
 
 
@@ -53,7 +52,7 @@ class ModuleSource:
         """
         tools = load_module_tools(spec, context.folder)
         module = sys.modules.get(spec.partition(":")[0])
-        yield OpenedTools(tools, insights_in(getattr(module, _INSIGHTS, ())))
+        yield OpenedTools(tools, insights_in(getattr(module, "INSIGHTS", ())))
 
 
 def load_module_tools(spec: str, folder: Path) -> Toolbox:
@@ -64,13 +63,9 @@ def load_module_tools(spec: str, folder: Path) -> Toolbox:
     Raises:
         ToolObjectError: there are no such tools.
     """
-    name = spec.partition(":")[2]
-    if name == _ALL:
-        return toolbox_of(_import(_parts(spec)[0], folder))
-    if name.endswith(_ALL):
-        found = _attribute(*_parts(spec.removesuffix(f".{_ALL}")), folder)
+    found = load_attribute(spec, folder)
+    if spec.endswith("*"):
         return toolbox_of(_made_by(found, spec) if inspect.isclass(found) else found)
-    found = _attribute(*_parts(spec), folder)
     if callable(found) and not isinstance(found, Tool | Toolbox):
         found = _made_by(found, spec)
     return _toolbox(found, spec)
@@ -81,35 +76,27 @@ def insights_in(found: object) -> tuple[Callable[..., object], ...]:
     return cast("tuple[Callable[..., object], ...]", found) if isinstance(found, tuple) else ()
 
 
-def load_attribute(spec: str, folder: Path | None = None) -> object:
-    """Return what `module:attribute` names; modules are also looked for in `folder`.
+def load_attribute(spec: str, folder: Path) -> object:
+    """Return what `module:attribute` names, or the whole that has a `*`; as `load_module_tools`.
 
     Raises:
         ToolObjectError: there is no such thing.
     """
-    if spec.endswith(_ALL):
-        raise ToolObjectError(f"{spec!r} is not 'module:attribute'.", _FORM)
-    return _attribute(*_parts(spec), Path.cwd() if folder is None else folder)
-
-
-def _parts(spec: str) -> tuple[str, str]:
     named = _ATTRIBUTE.fullmatch(spec)
     if named is None:
-        raise ToolObjectError(f"{spec!r} is not 'module:attribute'.", _FORM)
-    return named["module"], named["name"]
-
-
-def _attribute(module_name: str, attribute: str, folder: Path) -> object:
-    found: object = _import(module_name, folder)
-    for part in attribute.split("."):
+        help_ = "Give MODULE:ATTRIBUTE, as in toolplan_demo:TOOLS."
+        raise ToolObjectError(f"{spec!r} is not 'module:attribute'.", help_)
+    module, name = named["module"], named["name"].removesuffix("*").removesuffix(".")
+    found: object = _import(module, folder)
+    for part in filter(None, name.split(".")):
         try:
             found = getattr(found, part)
         except AttributeError:
             hint = did_you_mean(near(part, (n for n in dir(found) if not n.startswith("_"))))
-            message = f"The module {module_name!r} has no {attribute!r}."
+            message = f"The module {module!r} has no {name!r}."
             raise ToolObjectError(
                 f"{message} {hint}" if hint else message,
-                f"Name what it has, or all of its tools: --tools '{module_name}:*'.",
+                f"Name what it has, or all of its tools: --tools '{module}:*'.",
             ) from None
     return found
 
@@ -201,8 +188,9 @@ def toolbox_of(
     Args:
         source: the module, or the object; not a class, for its methods need an object.
         prefix: put before each name.
-        effects: what the calls may change: one word for all, or one for each name of a function.
-            Not stating it means unknown, which is treated as destructive.
+        effects: what the calls may change: one for each name of a function, or one word for all
+            that do not state it themselves. Not stating it means unknown, which is treated as
+            destructive.
         only: the names of the functions that are wanted.
         inject: parameters that are not arguments, as for `toolplan.tool`, wherever one of that name
             is taken.
@@ -211,12 +199,10 @@ def toolbox_of(
         ToolObjectError: there is nothing that can be called, a name is unknown, or a function
             cannot be described.
     """
-    _check_source(source)
     found = dict(_members(source))
     is_module = isinstance(source, ModuleType)
     shown = f"module {source.__name__!r}" if is_module else f"object of {type(source).__name__!r}"
-    stated: Mapping[str, StatedEffects]
-    stated = dict.fromkeys(found, effects) if isinstance(effects, str) else effects
+    stated: Mapping[str, StatedEffects] = {} if isinstance(effects, str) else effects
     for name in (*(only or ()), *stated):
         if name not in found:
             raise ToolObjectError(
@@ -225,10 +211,10 @@ def toolbox_of(
             )
     if only is None:
         decorated = {name for name, member in found.items() if isinstance(member, Tool)}
-        named: set[str] = set() if isinstance(effects, str) else {*effects}
-        only = decorated | named if decorated else found
+        only = decorated | {*stated} if decorated else found
+    word = effects if isinstance(effects, str) else None
     tools = [
-        _tool(member, f"{prefix}{name}", stated.get(name), inject)
+        _tool(member, f"{prefix}{name}", stated.get(name), word, inject)
         for name, member in found.items()
         if name in only
     ]
@@ -241,7 +227,29 @@ def toolbox_of(
     return Toolbox(tools)
 
 
-def _check_source(source: object) -> None:
+def _tool(
+    member: Tool | Function,
+    name: str,
+    stated: StatedEffects | None,
+    word: StatedEffects | None,
+    inject: Mapping[str, Provider],
+) -> Tool:
+    """Return a tool of `name`; its effects are those `stated` for it, its own, or `word`."""
+    if not isinstance(member, Tool):
+        taken = inspect.signature(member).parameters
+        given = {each: provide for each, provide in inject.items() if each in taken}
+        return tool(name=name, effects=stated or word, inject=given)(member)
+    effects = stated or (word if member.effects is Effects.UNKNOWN else None) or member.effects
+    if effects not in tuple(Effects):
+        labels = f"The labels are {', '.join(Effects)}."
+        raise ToolObjectError(f"Tool {name!r}: effects={effects!r:.100} is not a label.", labels)
+    if (name, effects) == (member.name, member.effects):
+        return member
+    return replace(member, name=name, effects=Effects(effects))
+
+
+def _members(source: ModuleType | object) -> Iterator[tuple[str, Tool | Function]]:
+    """Yield what `source` offers by name, in the order of definition."""
     if inspect.isclass(source):
         raise ToolObjectError(
             f"{source.__name__!r} is a class: its methods need an object; give one of it.",
@@ -252,23 +260,6 @@ def _check_source(source: object) -> None:
             f"A value of type {type(source).__name__} has no functions that can be tools.",
             "Give a module, or an object of a class of yours.",
         )
-
-
-def _tool(
-    member: Tool | Function,
-    name: str,
-    effects: StatedEffects | None,
-    inject: Mapping[str, Provider],
-) -> Tool:
-    if isinstance(member, Tool):
-        return member
-    taken = inspect.signature(member).parameters
-    given = {each: provide for each, provide in inject.items() if each in taken}
-    return tool(name=name, effects=effects, inject=given)(member)
-
-
-def _members(source: ModuleType | object) -> Iterator[tuple[str, Tool | Function]]:
-    """Yield what `source` offers by name, in the order of definition."""
     if isinstance(source, ModuleType):
         listed: object = getattr(source, "__all__", None)
         for name, member in vars(source).items():

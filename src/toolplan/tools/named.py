@@ -2,15 +2,82 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import Final
+from typing import Final, cast
 
-from toolplan.base.extensions import Extensions
+from msgspec.structs import replace
+
+from toolplan.base.errors import ToolplanError
+from toolplan.base.extensions import EntryPoint, Extensions, described
 from toolplan.base.extras import check_beside
-from toolplan.schema.tool import Tool, ToolObjectError
-from toolplan.tools._base import ToolSource
-from toolplan.tools._guarded import guarded_source, guarded_tool
+from toolplan.schema.tool import Tool, Toolbox, ToolObjectError
+from toolplan.tools._base import OpenedTools, SourceContext, ToolSource
 from toolplan.tools.tool_files import json_in, path_of
+
+
+def guarded_source(entry: EntryPoint, offered: object) -> ToolSource:
+    """Return the source that a package offers, with a guard around it."""
+    entry.instance(offered, "recognises open", texts="help", flags="takes_base_url")
+    return _Guarded(entry, cast("ToolSource", offered))
+
+
+def guarded_tool(entry: EntryPoint, offered: object) -> Tool:
+    """Return the tool that a package adds to every toolbox; `offered` may be its function."""
+    if isinstance(offered, Tool):
+        found = offered
+    elif callable(offered):
+        found = entry.returned(entry.call(offered), Tool, by=entry.value)
+    else:
+        raise entry.wrong(f"is {described(offered)}, not a Tool")
+    if found.name != entry.name:
+        raise entry.wrong(f"has another name: {found.name!r}")
+    if found.has_effects:
+        raise entry.wrong("may change something, and a tool that every toolbox has only reads")
+    return replace(found, source="builtin")
+
+
+class _Guarded:
+    def __init__(self, entry: EntryPoint, inner: ToolSource) -> None:
+        self._entry = entry
+        self._inner = inner
+        self.takes_base_url = inner.takes_base_url
+        self.help = inner.help
+
+    def recognises(self, spec: str, folder: Path) -> bool:
+        found = self._entry.call(self._inner.recognises, spec, folder)
+        return self._entry.returned(found, bool, by="recognises")
+
+    @contextmanager
+    def open(self, spec: str, context: SourceContext) -> Generator[OpenedTools]:
+        raised: list[BaseException] = []
+        try:
+            manager = cast("object", self._inner.open(spec, context))
+            if not isinstance(manager, AbstractContextManager):
+                raise self._entry.wrong(
+                    "returned from `open` what is no context manager",
+                    "Decorate its `open` with `@contextlib.contextmanager`.",
+                )
+            with cast("AbstractContextManager[object]", manager) as opened:
+                found = self._entry.returned(opened, OpenedTools, by="open")
+                self._entry.returned(found.tools, Toolbox, by="open")
+                try:
+                    yield found
+                except BaseException as error:
+                    raised.append(error)
+                    raise
+        except ToolplanError:
+            raise
+        except Exception as error:
+            if any(error is each for each in raised):
+                raise  # it is of what uses the tools
+            if isinstance(error, FileNotFoundError) and error.filename is not None:
+                name = str(error.filename)
+                fault = f"There is no file {name!r}, which the {self._entry.label} opens."
+                raise ToolObjectError(fault, self.help or None) from error
+            raise self._entry.fault(error) from error
+
 
 SOURCES: Final = Extensions[ToolSource]("toolplan.sources", guarded_source)
 """The sources of installed packages and our own, by name."""
@@ -18,12 +85,11 @@ SOURCES: Final = Extensions[ToolSource]("toolplan.sources", guarded_source)
 ADDED: Final = Extensions[Tool]("toolplan.tools", guarded_tool)
 """The tools that installed packages add to every toolbox, by name."""
 
-_OTHERS: Final = ""
-_ORDER: Final = ("json", _OTHERS, "python", "openapi", "mcp")
+_ORDER: Final = ("json", "", "python", "openapi", "mcp")
 """The order in which sources are asked.
 
-Those of other packages come before `python`, which recognises any `a:b`, and before `openapi` and
-`mcp`, which take long to load.
+Those of other packages, in the place of "", come before `python`, which recognises any `a:b`, and
+before `openapi` and `mcp`, which take long to load.
 """
 _FILES: Final = (".json", ".yaml", ".yml", ".toml", ".py")
 
@@ -39,12 +105,14 @@ def source_of(spec: str, folder: Path | None = None) -> tuple[str, ToolSource]:
     where = Path.cwd() if folder is None else folder
     if not spec.strip():
         raise ToolObjectError("The name of the tools is empty.")
-    for name in sorted(SOURCES, key=_place):
+    for name in sorted(SOURCES, key=lambda each: _ORDER.index(each if each in _ORDER else "")):
         if SOURCES[name].recognises(spec, where):
             return name, SOURCES[name]
     path = path_of(spec, where)
     if path.is_file() and path.suffix != ".py":
-        if _may_be_openapi(spec, where):
+        document = json_in(spec, where)
+        is_openapi = isinstance(document, dict) and bool({"openapi", "swagger"} & {*document})
+        if is_openapi or path.suffix.lower() in (".yaml", ".yml"):
             check_beside("source", "openapi", f"The document {spec!r}")
         return "json", SOURCES["json"]  # which says what is wrong with the file
     if path.is_file():
@@ -58,15 +126,3 @@ def source_of(spec: str, folder: Path | None = None) -> tuple[str, ToolSource]:
     if spec.replace(".", "_").isidentifier() and path.suffix not in _FILES:
         fault += f" A whole module is named as '{spec}:*'."
     raise ToolObjectError(fault)
-
-
-def _may_be_openapi(spec: str, folder: Path) -> bool:
-    """Return whether a file that no source recognises is one for toolplan-openapi."""
-    if path_of(spec, folder).suffix.lower() in (".yaml", ".yml"):
-        return True
-    document = json_in(spec, folder)
-    return isinstance(document, dict) and ("openapi" in document or "swagger" in document)
-
-
-def _place(name: str) -> int:
-    return _ORDER.index(name if name in _ORDER else _OTHERS)

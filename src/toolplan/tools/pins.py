@@ -17,7 +17,7 @@ from typing import Any, Final, NamedTuple, TypeAlias, cast
 import msgspec
 import rfc8785
 from msgspec import Struct, field
-from msgspec.structs import asdict, replace
+from msgspec.structs import asdict
 
 from toolplan.plan.comparison import ABSENT, Absent
 from toolplan.plan.diagnostics import did_you_mean, near
@@ -36,7 +36,6 @@ _SAFE_INTEGER: Final = 2**53
 _MOST_DIFFERENCES: Final = 12
 _LONGEST_VALUE: Final = 120
 _RESTORE: Final = "Restore it, or delete it: all tools are then new, and pinned again."
-
 
 Shown: TypeAlias = "Json | Absent"
 
@@ -72,6 +71,7 @@ class RefusedTool(SourcedTool, frozen=True, dict=True):
     """A tool that may not be called, and why: plans over it are not valid.
 
     Attributes:
+        reason: why it may not be called.
         differences: how it differs from the one that was accepted.
     """
 
@@ -118,11 +118,11 @@ class Change(NamedTuple):
         return (*found, f"and {rest} more") if rest else tuple(found)
 
 
-class Comparison(Struct, frozen=True):
+class Comparison(NamedTuple):
     """How tools stand to the pins, names sorted."""
 
-    new: tuple[str, ...] = ()
-    changed: tuple[Change, ...] = ()
+    new: tuple[str, ...]
+    changed: tuple[Change, ...]
 
 
 class Pin(Struct, frozen=True, omit_defaults=True):
@@ -135,6 +135,14 @@ class Pin(Struct, frozen=True, omit_defaults=True):
     server: Mapping[str, Any]
     digest: str = field(name="sha256")
     believed: bool | None = None
+
+    @classmethod
+    def of(cls, tool: Tool, believed: bool | None = None) -> Pin:
+        """Return the pin of `tool` as it is now."""
+        if isinstance(tool, SourcedTool) and tool.wire:
+            return cls(tool.wire, tool.identity, tool.pin, believed)
+        wire, source = tool.to_json(), {"source": tool.source}
+        return cls(wire, source, digest_of(wire, source), believed)
 
 
 class Pins(Struct, frozen=True):
@@ -181,14 +189,14 @@ class Pins(Struct, frozen=True):
 
     def compare(self, tools: Mapping[str, Tool]) -> Comparison:
         """Return what is new and what has changed."""
-        return Comparison(
-            new=tuple(sorted(name for name in tools if name not in self.pins)),
-            changed=tuple(
-                change
-                for name in sorted(tools)
-                if (change := self._change(tools[name])) is not None
-            ),
-        )
+        changed: list[Change] = []
+        for name, now in ((each, Pin.of(tools[each])) for each in sorted({*tools} & {*self.pins})):
+            pin = self.pins[name]
+            if now.digest != pin.digest:
+                before: Json = {"tool": dict(pin.tool), "server": dict(pin.server)}
+                after: Json = {"tool": dict(now.tool), "server": dict(now.server)}
+                changed.append(Change(name, tuple(differences(before, after))))
+        return Comparison(tuple(sorted({*tools} - {*self.pins})), tuple(changed))
 
     def accept(
         self,
@@ -211,7 +219,7 @@ class Pins(Struct, frozen=True):
                 message = f"There is no tool {name!r} to accept."
                 raise ToolObjectError(f"{message} {hint}" if hint else message)
         accepted = tools if names is None else names
-        made = {name: replace(_pin(tools[name]), believed=believed) for name in accepted}
+        made = {name: Pin.of(tools[name], believed) for name in accepted}
         return Pins(self.path, {**self.pins, **made})
 
     def claims(self, tools: Mapping[str, Tool]) -> tuple[str, ...]:
@@ -257,21 +265,10 @@ class Pins(Struct, frozen=True):
                 now[name] = tool.believed()
         return Toolbox(now.get(name, tool) for name, tool in tools.items()) if now else tools
 
-    def _change(self, tool: Tool) -> Change | None:
-        pin = self.pins.get(tool.name)
-        if pin is None:
-            return None
-        now = _pin(tool)
-        if now.digest == pin.digest:
-            return None
-        before: Json = {"tool": dict(pin.tool), "server": dict(pin.server)}
-        after: Json = {"tool": dict(now.tool), "server": dict(now.server)}
-        return Change(tool.name, tuple(differences(before, after)))
-
 
 def pin_of(tool: Tool) -> str:
     """Return the digest that a pin of `tool` as it is now has."""
-    return _pin(tool).digest
+    return Pin.of(tool).digest
 
 
 def digest_of(tool: Mapping[str, Json], server: Mapping[str, Json]) -> str:
@@ -329,13 +326,6 @@ def _tamed(part: Json, pointer: str, large: dict[str, Json]) -> Json:
             return part
 
 
-def _pin(tool: Tool) -> Pin:
-    if isinstance(tool, SourcedTool) and tool.wire:
-        return Pin(tool.wire, tool.identity, tool.pin)
-    wire, source = tool.to_json(), {"source": tool.source}
-    return Pin(wire, source, digest_of(wire, source))
-
-
 def _refused(tool: Tool, change: Change) -> Tool:
     """Return `tool` as one that says why it may not be called, and keeps its object."""
     what = "; ".join(change.lines[:3])
@@ -347,7 +337,7 @@ def _refused(tool: Tool, change: Change) -> Tool:
     async def refuse(_: Arguments) -> Json:
         raise ToolError(f"The tool {tool.name!r} was not called: {reason}.")
 
-    now = _pin(tool)
+    now = Pin.of(tool)
     fields: dict[str, Any] = asdict(tool) | {
         "call": refuse,
         "wire": now.tool,

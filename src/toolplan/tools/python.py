@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import typing
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from functools import partial
 from types import MappingProxyType
 from typing import Annotated, Any, Final, Literal, TypeAlias, cast, overload
@@ -34,7 +34,6 @@ from toolplan.schema.tool import (
     ToolError,
     ToolObjectError,
 )
-from toolplan.tools._lost_keys import changes_text_keys, loses_keys
 
 Function: TypeAlias = Callable[..., object]
 Provider: TypeAlias = Callable[[], object]
@@ -50,6 +49,8 @@ _REFUSED_KINDS: Final[Mapping[object, str]] = {
 }
 _MOST_ERRORS: Final = 5
 _LONGEST_DEFAULT: Final = 200
+_SCALARS: Final = (str, int, float, bool, type(None))
+_FOLDS: Final = ("to_lower", "to_upper", "strip_whitespace")
 _SAME_KEYS: Final = "The result cannot be said in JSON: keys of an object are the same as text."
 _HINTS: Final = "Write type hints that pydantic knows; they become the schema of the tool."
 _EMPTY: Final[Mapping[object, Json]] = {
@@ -210,32 +211,34 @@ def _call(
     returned: TypeAdapter[object] | None,
     inject: Mapping[str, Provider],
 ) -> Call:
-    is_async = any(
-        inspect.iscoroutinefunction(each) for each in (function, type(function).__call__)
-    )
-
-    changes_texts = returned is not None and changes_text_keys(returned.core_schema)
+    functions = (function, type(function).__call__)
+    is_async = any(inspect.iscoroutinefunction(each) for each in functions)
+    folds = returned is not None and _folds_keys(returned.core_schema)
     threads = threads_of(str(getattr(function, "__module__", "")) or "python")
 
     async def call(arguments: Arguments) -> Json:
         given = {name: provide() for name, provide in inject.items()}
-        made = partial(function, **_read(parameters, arguments), **given)
+        try:
+            read = parameters.validate_python(ArgsKwargs((), dict(arguments)))
+        except ValidationError as error:
+            raise ToolError(f"The arguments do not fit: {_shown_errors(error)}") from error
+        made = partial(function, **read, **given)
         result = made() if is_async else await run_in_thread(made, threads)
         if inspect.isawaitable(result):
             result = await cast("Awaitable[object]", result)
-        return _plain(result, returned, changes_texts)
+        return _plain(result, returned, folds)
 
     return call
 
 
-def _plain(result: object, returned: TypeAdapter[object] | None, changes_texts: bool) -> Json:
+def _plain(result: object, returned: TypeAdapter[object] | None, folds: bool) -> Json:
     """Return `result` as plain JSON; NaN and infinities become null."""
     try:
         if returned is None:
             text = to_json(result, inf_nan_mode="null")
         else:
             valid = returned.validate_python(result, by_alias=True, by_name=True)
-            if loses_keys(result, valid, changes_texts=changes_texts):
+            if _loses_keys(result, valid, folds):
                 raise ResultUnusable(_SAME_KEYS, result)
             text = returned.dump_json(valid, by_alias=True)
     except ValidationError as error:
@@ -251,6 +254,71 @@ def _plain(result: object, returned: TypeAdapter[object] | None, changes_texts: 
     if len(to_json(plain)) != len(text):
         raise ResultUnusable(_SAME_KEYS, result)
     return plain
+
+
+def _folds_keys(hint: object) -> bool:
+    """Return whether a type hint, as pydantic reads it, may make one key of two texts.
+
+    A key that is a text stays what it is, unless its hint folds its case, strips it, or gives it to
+    a function or an enum.
+    """
+    if isinstance(hint, list | tuple):
+        return any(map(_folds_keys, cast("list[object]", hint)))
+    if not isinstance(hint, Mapping):
+        return False
+    part = cast("Mapping[str, object]", hint)
+    keys: object = part.get("keys_schema") if part.get("type") == "dict" else None
+    if isinstance(keys, Mapping):
+        key = cast("Mapping[str, object]", keys)
+        kept = key.get("type") in ("str", "any", "literal")
+        if not kept or any(key.get(fold) for fold in _FOLDS):
+            return True
+    if any(part.get(f"str_{fold}") for fold in _FOLDS):  # the settings of a model
+        return True
+    return any(_folds_keys(each) for name, each in part.items() if name != "metadata")
+
+
+def _loses_keys(result: object, valid: object, folds: bool) -> bool:
+    """Return whether an object in `result` has keys that are one key in `valid`, or one as text.
+
+    `valid` is `result` as its type hint reads it: `{1: …, "1": …}` has one key under
+    `dict[int, …]`, and two that are the same in JSON under others. Where the hint `folds` keys, no
+    object may have fewer than were given: nothing shows which of them were merged.
+    """
+    pairs: Iterable[tuple[object, object]] = ()
+    if isinstance(result, Mapping):
+        given = cast("Mapping[object, object]", result)
+        read = cast("dict[object, object]", valid) if isinstance(valid, dict) else None
+        has_texts = all(isinstance(key, str) for key in given)
+        if not has_texts:
+            names = from_json(to_json(dict.fromkeys(given), serialize_unknown=True))
+            if len(names) < len(given):
+                return True
+        # a TypedDict leaves out what it does not declare: its keys are texts before and after
+        leaves_out = not folds and has_texts and all(isinstance(key, str) for key in read or ())
+        if read is not None and len(read) < len(given) and not leaves_out:
+            return True
+        pairs = _members(given, cast("object", valid))
+    elif isinstance(result, list | tuple) and isinstance(valid, list | tuple):
+        pairs = zip(cast("list[object]", result), cast("list[object]", valid), strict=False)
+    return any(
+        _loses_keys(raw, read, folds) for raw, read in pairs if not isinstance(raw, _SCALARS)
+    )
+
+
+def _members(raw: Mapping[object, object], read: object) -> Iterator[tuple[object, object]]:
+    """Yield the members of an object with what each became; keys may be read as others."""
+    if not isinstance(read, dict):  # a model or a dataclass: its fields are attributes
+        texts = ((key, item) for key, item in raw.items() if isinstance(key, str))
+        yield from ((item, getattr(read, key, item)) for key, item in texts)
+        return
+    taken = cast("dict[object, object]", read)
+    by_place = [*taken.values()] if len(taken) == len(raw) else []
+    for at, (key, item) in enumerate(raw.items()):
+        if key in taken:
+            yield item, taken[key]
+        elif by_place:
+            yield item, by_place[at]
 
 
 def _signature(name: str, function: Function) -> inspect.Signature:
@@ -316,19 +384,11 @@ def _parameters(
     return cast("TypeAdapter[dict[str, object]]", _adapter(arguments, f"Tool {name!r}"))
 
 
-def _read(parameters: TypeAdapter[dict[str, object]], arguments: Arguments) -> dict[str, object]:
-    """Return `arguments` as the function wants them, defaults filled in."""
-    try:
-        return parameters.validate_python(ArgsKwargs((), dict(arguments)))
-    except ValidationError as error:
-        raise ToolError(f"The arguments do not fit: {_shown_errors(error)}") from error
-
-
 def _returned(name: str, signature: inspect.Signature) -> TypeAdapter[object] | None:
-    annotation: object = signature.return_annotation
-    if annotation is inspect.Signature.empty or annotation is Any or annotation is object:
+    hint: object = signature.return_annotation
+    if hint is inspect.Signature.empty or hint is Any or hint is object:
         return None
-    return _adapter(annotation, f"Tool {name!r}: its return hint")
+    return _adapter(hint, f"Tool {name!r}: its return hint")
 
 
 def _adapter(hint: object, place: str) -> TypeAdapter[object]:

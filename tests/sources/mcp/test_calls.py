@@ -31,7 +31,7 @@ from toolplan.engine import run
 from toolplan.events import Event, StepProgressed
 from toolplan.plan.path import Json
 from toolplan.policy.execution_plan import ExecutionPlan
-from toolplan.schema.tool import OutcomeUnknown, Toolbox, ToolError
+from toolplan.schema.tool import OutcomeUnknown, Toolbox, ToolError, ToolObjectError
 from toolplan.tools.mcp import (
     LocalServer,
     Notice,
@@ -326,6 +326,8 @@ async def test_connections_may_live_in_the_loop_that_calls(tmp_path: Path) -> No
         with pytest.raises(RuntimeError, match="await `tools\\(\\)`"):
             source.toolbox()
         assert await called(tools, "it.look", {}) == "x"
+    with pytest.raises(ToolObjectError, match="closed"):
+        await asyncio.to_thread(source.toolbox)
 
 
 def test_what_the_block_raises_comes_out_as_it_is(tmp_path: Path) -> None:

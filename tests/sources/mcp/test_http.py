@@ -128,7 +128,7 @@ def test_a_failing_server_leaves_a_call_in_doubt_and_a_refusing_one_does_not() -
         service.status = 200
         assert call(tools, "h.pay", n=2) == "paid"
         service.status = 403
-        with pytest.raises(ToolError, match="forbidden") as raised:
+        with pytest.raises(ToolError, match="Forbidden") as raised:
             call(tools, "h.pay", n=3)
     assert not isinstance(raised.value, OutcomeUnknown)
     assert service.calls == [2]

@@ -17,8 +17,8 @@ from toolplan.tools.mcp._interceptors import Interceptor
 from toolplan.tools.mcp._listing import Listing, Page, read_listing
 from toolplan.tools.mcp._owner import Request
 from toolplan.tools.mcp._results import unwrapped_schema
-from toolplan.tools.mcp._texts import clean, clean_schema
-from toolplan.tools.mcp.source import tools_of
+from toolplan.tools.mcp._wire import clean
+from toolplan.tools.mcp.source import clean_schema, tools_of
 from toolplan.tools.secrets import Mask
 
 VALUES: st.SearchStrategy[Any] = st.recursive(

@@ -32,7 +32,7 @@ from tests.sources.mcp.scripts import call, called
 from toolplan.base.errors import ToolplanError
 from toolplan.schema.tool import OutcomeUnknown, ToolError, ToolObjectError
 from toolplan.tools.mcp import HttpServer, Server, connected, read_servers
-from toolplan.tools.mcp._oauth_settings import OAuth
+from toolplan.tools.mcp.servers import OAuth
 from toolplan.tools.mcp.sign_ins import SignIns, Standing
 from toolplan.tools.mcp.signing_in import sign_in, sign_out
 
@@ -109,22 +109,19 @@ def test_nobody_is_asked_who_did_not_call_login(place: Place) -> None:
     assert place.state.clients.keys() == {MACHINE_ID}
 
 
-def test_a_token_that_ends_is_renewed_before_a_call(place: Place) -> None:
+@pytest.mark.parametrize("where", ["here", "there"])
+def test_a_token_that_has_ended_is_renewed_and_kept(where: str, place: Place) -> None:
+    """Before a call where that is known here, else where the server refuses it."""
     place.sign_in()
-    end(place.server, place.sign_ins)
+    if where == "here":
+        end(place.server, place.sign_ins)
+    else:
+        place.state.tokens[0].ends = 0.0
     place.state.asked.clear()
     assert place.added() == 2
     assert place.state.asked == ["/token"]
     assert [each.revoked for each in place.state.tokens][-1] is False
     assert place.added() == 2  # with the new one, which was kept
-    assert place.state.asked == ["/token"]
-
-
-def test_a_token_that_has_ended_is_renewed_where_it_is_refused(place: Place) -> None:
-    place.sign_in()
-    place.state.tokens[0].ends = 0.0
-    place.state.asked.clear()
-    assert place.added() == 2
     assert place.state.asked == ["/token"]
 
 
@@ -169,12 +166,36 @@ async def test_calls_do_not_wait_for_each_other(place: Place) -> None:
         assert await asyncio.wait_for(asyncio.gather(*meets), 20) == [2, 2]
 
 
-def test_a_token_for_another_server_is_refused(place: Place) -> None:
-    place.state.audience = "http://127.0.0.1:1/mcp"
-    with pytest.raises(ToolplanError, match="refuses the token that it led to") as raised:
+@pytest.mark.parametrize(
+    ("changes", "oauth", "why", "not_asked"),
+    [
+        (
+            {"audience": "http://127.0.0.1:1/mcp"},
+            None,
+            "refuses the token that it led to",
+            "/revoke",
+        ),
+        ({"names": "http://127.0.0.1:1"}, None, "issuer mismatch", "/register"),
+        ({"denies": True}, None, r"did not let you sign in \(access_denied\)", "/token"),
+        (
+            {},
+            OAuth(issuer="https://auth.example.org"),
+            r"not the .issuer. https://auth\.example\.org",
+            "/register",
+        ),
+    ],
+)
+def test_a_sign_in_that_fails_says_why_and_keeps_nothing(
+    changes: dict[str, object], oauth: OAuth | None, why: str, not_asked: str, place: Place
+) -> None:
+    for name, value in changes.items():
+        setattr(place.state, name, value)
+    place = place._replace(oauth=oauth)
+    with pytest.raises(ToolplanError, match=why) as raised:
         place.sign_in()
     assert raised.value.code == "sign-in-failed"
     assert place.sign_ins.get(place.server) is None
+    assert not_asked not in place.state.asked
 
 
 def test_a_sign_in_that_fails_leaves_the_earlier_one(place: Place) -> None:
@@ -183,20 +204,6 @@ def test_a_sign_in_that_fails_leaves_the_earlier_one(place: Place) -> None:
     with pytest.raises(ToolplanError):
         place.sign_in()
     assert place.added() == 2
-
-
-def test_an_authorization_server_that_names_another_is_not_used(place: Place) -> None:
-    place.state.names = "http://127.0.0.1:1"
-    with pytest.raises(ToolplanError, match="issuer mismatch"):
-        place.sign_in()
-    assert "/register" not in place.state.asked
-
-
-def test_a_server_that_names_another_than_the_entry_is_not_used(place: Place) -> None:
-    other = place._replace(oauth=OAuth(issuer="https://auth.example.org"))
-    with pytest.raises(ToolplanError, match=r"not the .issuer. https://auth\.example\.org"):
-        other.sign_in()
-    assert place.state.asked == []
 
 
 def test_an_authorization_server_elsewhere_must_be_https(place: Place) -> None:
@@ -232,12 +239,6 @@ def test_nothing_is_exchanged_where_only_a_foreign_redirect_comes(place: Place) 
     with pytest.raises(ToolplanError, match="nobody came back from the browser"):
         place.sign_in(foreign, 1)
     assert "/token" not in place.state.asked
-
-
-def test_a_refusal_is_reported(place: Place) -> None:
-    place.state.denies = True
-    with pytest.raises(ToolplanError, match=r"did not let you sign in \(access_denied\)"):
-        place.sign_in()
 
 
 def test_an_authorization_server_that_fails_for_now_ends_no_sign_in(place: Place) -> None:
@@ -372,6 +373,27 @@ def test_what_a_key_ring_does_not_take_is_in_a_file(
     place.sign_in()
     assert ring.kept == {}
     assert place.added() == 2
+
+
+@pytest.mark.parametrize(
+    ("ends", "shown"),
+    [
+        (None, None),
+        (1_795_000_000.0, "2026-11-18 11:06 UTC"),
+        (1e15, "no year that a date has"),
+        (-1e300, "no year that a date has"),
+    ],
+)
+def test_any_end_of_a_token_can_be_shown(
+    ends: float | None, shown: str | None, place: Place
+) -> None:
+    place.sign_in()
+    kept = place.sign_ins.get(place.server)
+    assert kept is not None
+    place.sign_ins.keep(place.server, kept.model_copy(update={"expires_at": ends}))
+    standing = place.sign_ins.standing(place.server)
+    assert standing is not None
+    assert standing.expires_at == shown
 
 
 def test_who_signs_out_is_forgotten_here_and_there(place: Place, tmp_path: Path) -> None:

@@ -17,8 +17,6 @@ import anyio
 from anyio.abc import ObjectReceiveStream, ObjectSendStream
 from mcp.shared.message import SessionMessage
 from mcp.types import (
-    INVALID_REQUEST,
-    PARSE_ERROR,
     JSONRPCError,
     JSONRPCNotification,
     JSONRPCRequest,
@@ -28,8 +26,8 @@ from mcp.types import (
 from msgspec import Struct
 from pydantic import ValidationError
 
-from toolplan.tools.mcp._answers import LISTING, messages_in, own_code, read_messages, to_line
 from toolplan.tools.mcp._listing import HEADER, name_of
+from toolplan.tools.mcp._wire import LISTING, is_unread, messages_in, own_code, read_messages
 
 Incoming: TypeAlias = SessionMessage | Exception
 
@@ -67,7 +65,7 @@ def mark_as_not_sent() -> None:
 
 
 class Interceptor:
-    """What passes through a connection."""
+    """What passes through a connection. Nothing that a server can say makes it raise."""
 
     def __init__(
         self,
@@ -86,39 +84,36 @@ class Interceptor:
 
     def going_out(self, message: SessionMessage) -> None:
         """Record a message that is about to be sent."""
-        request = message.message
-        if isinstance(request, JSONRPCNotification):
-            if request.method == "notifications/cancelled":
-                self._forget((request.params or {}).get("requestId"))
-            return
-        if not isinstance(request, JSONRPCRequest):
-            return
-        self._waiting[request.id] = request.method
-        delivery = DELIVERY.get() if request.method == "tools/call" else None
-        if delivery is not None:
-            delivery.begun = True
-            self._deliveries[request.id] = delivery
+        match message.message:
+            case JSONRPCNotification(method="notifications/cancelled", params=dict(params)):
+                self._forget(params.get("requestId"))
+            case JSONRPCRequest(id=asked, method=method):
+                self._waiting[asked] = method
+                delivery = DELIVERY.get() if method == "tools/call" else None
+                if delivery is not None:
+                    delivery.begun = True
+                    self._deliveries[asked] = delivery
+            case _:
+                pass
 
     def plain(self, fault: Exception) -> list[SessionMessage]:
         """Return what the server wrote as messages, where the SDK could not read it."""
-        sent: object = ""
-        if isinstance(fault, ValidationError):
-            sent = _sent_in(fault)
-        elif isinstance(fault, UnicodeEncodeError):
-            sent = fault.object
-        read = read_messages if isinstance(sent, str) else messages_in
-        return [SessionMessage(message) for message in read(cast("Any", sent), self._waiting)]
+        sent = fault.object if isinstance(fault, UnicodeEncodeError) else _sent_in(fault)
+        if isinstance(sent, str):
+            return [SessionMessage(each) for each in read_messages(sent, self._waiting)]
+        return [SessionMessage(each) for each in messages_in(sent, self._waiting)]
 
     def coming_in(self, message: SessionMessage) -> None:
-        """Keep the tools of a page, and pass only sound ones on to the SDK.
-
-        Nothing that a server can say may raise here.
-        """
+        """Keep the tools of a page, and pass only sound ones on to the SDK."""
         answer = message.message
         if isinstance(answer, JSONRPCRequest):
             self._on_request(answer.method)
         elif isinstance(answer, JSONRPCError):
-            self._error_in(answer)
+            if answer.id is None and is_unread(answer.error.code) and len(self._waiting) == 1:
+                answer.id = next(iter(self._waiting))
+            if self._is_process:
+                answer.error.code = own_code(answer.error.code)
+            self._forget(answer.id)
         elif isinstance(answer, JSONRPCResponse):
             method, delivery = self._forget(answer.id)
             if delivery is not None:
@@ -129,14 +124,6 @@ class Interceptor:
             if method == LISTING and isinstance(tools, list):
                 self.page = cast("list[object]", tools)
                 answer.result["tools"] = [_bare(each) for each in self.page if name_of(each)]
-
-    def _error_in(self, answer: JSONRPCError) -> None:
-        is_unread = answer.id is None and answer.error.code in (PARSE_ERROR, INVALID_REQUEST)
-        if is_unread and len(self._waiting) == 1:
-            answer.id = next(iter(self._waiting))
-        if self._is_process:
-            answer.error.code = own_code(answer.error.code)
-        self._forget(answer.id)
 
     def _forget(self, asked: object) -> tuple[str | None, Delivery | None]:
         """Record that a request waits no longer; return its method and its delivery."""
@@ -221,29 +208,25 @@ async def intercepted(
 
 def _bare(tool: object) -> dict[str, Any]:
     """Return as much of a tool as the SDK needs: the arguments that are sent as headers."""
-    schema = cast("dict[str, Any]", tool).get("inputSchema")
-    bare: dict[str, Any] = {"type": "object"}
-    if isinstance(schema, dict) and HEADER in to_line(cast("dict[str, Any]", schema)):
-        known = cast("dict[str, Any]", schema)
-        properties: object = known.get("properties")
-        named = cast("dict[str, Any]", properties) if isinstance(properties, dict) else {}
-        rest = {key: value for key, value in known.items() if key != "required"}
-        sound: dict[str, Any] = {
-            name: each for name, each in named.items() if isinstance(each, dict)
-        }
-        bare = {**rest, **bare, "properties": sound}
-    return {"name": name_of(tool), "inputSchema": bare}
+    sent: object = cast("dict[str, Any]", tool).get("inputSchema")
+    if not isinstance(sent, dict) or HEADER not in str(cast("object", sent)):
+        sent = {}
+    schema = cast("dict[str, Any]", sent)
+    named: object = schema.get("properties")
+    properties = cast("dict[str, Any]", named) if isinstance(named, dict) else {}
+    sound: dict[str, Any] = {
+        name: each for name, each in properties.items() if isinstance(each, dict)
+    }
+    rest = {key: value for key, value in schema.items() if key != "required"}
+    return {"name": name_of(tool), "inputSchema": rest | {"type": "object", "properties": sound}}
 
 
-def _sent_in(fault: ValidationError) -> object:
+def _sent_in(fault: Exception) -> object:
     """Return what could not be read: the text, or the JSON in it."""
-    for error in fault.errors(include_url=False, include_context=False):
-        match error:
-            case {"type": "json_invalid" | "string_unicode" | "model_type"} | {
-                "type": "missing",
-                "loc": (_, _),
-            }:
-                return error["input"]
-            case _:
-                pass
+    errors = fault.errors(include_url=False) if isinstance(fault, ValidationError) else ()
+    for error in errors:
+        kind, place = error["type"], error["loc"]
+        is_whole = kind in ("json_invalid", "string_unicode", "model_type")
+        if is_whole or (kind == "missing" and len(place) == 2):
+            return error["input"]
     return ""

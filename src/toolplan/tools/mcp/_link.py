@@ -40,12 +40,11 @@ from pydantic import TypeAdapter
 
 from toolplan.plan.path import Json
 from toolplan.schema.tool import ToolObjectError
-from toolplan.tools.mcp._authorised import Access
 from toolplan.tools.mcp._http import MAX_EVENT_BYTES, http_client
 from toolplan.tools.mcp._interceptors import Intercepted, Interceptor, Streams, intercepted
 from toolplan.tools.mcp._listing import Listing, Page, read_listing
-from toolplan.tools.mcp._oauth import Redirects
-from toolplan.tools.mcp._texts import clean
+from toolplan.tools.mcp._oauth import Access, Redirects
+from toolplan.tools.mcp._wire import clean
 from toolplan.tools.mcp.notices import (
     Notice,
     RequestRefused,
@@ -111,6 +110,27 @@ class StandardError:
             self._report(text)
 
 
+def _process_of(server: StdioServer) -> StdioServerParameters:
+    """Return what starts the process; its command may also stand beside this Python.
+
+    So `toolplan` is found in an environment that is not activated.
+    """
+    if server.cwd is not None and not Path(server.cwd).is_dir():
+        raise NotADirectoryError(ENOTDIR, f"there is no folder {server.cwd!r} to start it in")
+    command, beside = server.command, Path(sys.executable).parent / server.command
+    is_plain = Path(command).name == command
+    if is_plain and shutil.which(command) is None and beside.is_file():
+        command = str(beside)
+    process = StdioServerParameters(
+        command=command,
+        args=[*server.args],
+        env=dict(server.env),
+        cwd=server.cwd,
+    )
+    # bytes that are not UTF-8 stay what they are, and fail the one answer that has them
+    return process.model_copy(update={"encoding_error_handler": "surrogateescape"})
+
+
 @asynccontextmanager
 async def over_stdio(server: StdioServer, stderr: StandardError) -> AsyncGenerator[Streams, None]:
     """Start the server's process, and end it for sure, with all that it has started."""
@@ -126,12 +146,13 @@ async def over_http(
     """Speak to the server's address; requests that fail fail alone."""
     client = http_client(dict(server.headers), on_session_lost, access)
     if server.transport == "sse":
-        # the transport opens a client of its own, and closes it
-        async with sse_client(
+        # the transport opens the client, and closes it
+        transport = sse_client(
             server.url,
             httpx_client_factory=lambda headers=None, timeout=None, auth=None: client,
             sse_read_timeout=86_400.0,
-        ) as streams:
+        )
+        async with transport as streams:
             yield streams
         return
     async with (
@@ -143,22 +164,6 @@ async def over_http(
         yield streams
 
 
-def _process_of(server: StdioServer) -> StdioServerParameters:
-    """Return what starts the process; its command may also stand beside this Python."""
-    if server.cwd is not None and not Path(server.cwd).is_dir():
-        raise NotADirectoryError(ENOTDIR, f"there is no folder {server.cwd!r} to start it in")
-    command = server.command
-    if shutil.which(command) is None and Path(command).name == command:
-        # so `toolplan` is found in an environment that is not activated
-        beside = Path(sys.executable).parent / command
-        command = str(beside) if beside.is_file() else command
-    started = StdioServerParameters(
-        command=command, args=list(server.args), env=dict(server.env), cwd=server.cwd
-    )
-    # bytes that are not UTF-8 stay what they are, and fail the one answer that has them
-    return started.model_copy(update={"encoding_error_handler": "surrogateescape"})
-
-
 Progress: TypeAlias = Callable[[float, float | None, str], None]
 Called: TypeAlias = CallToolResult | InputRequiredResult
 OnEvent: TypeAlias = Callable[[Notice], None]
@@ -166,8 +171,6 @@ OnEvent: TypeAlias = Callable[[Notice], None]
 
 _CALLED: Final[TypeAdapter[Called]] = TypeAdapter(CallToolResult | InputRequiredResult)
 _LISTEN_AGAIN_S: Final = 1.0
-_LOUDEST: Final = "info"
-_CLIENT: Final = Implementation(name="toolplan", version="1")
 _LOG: Final = logging.getLogger(__name__)
 
 
@@ -201,13 +204,12 @@ class Link:
         self.name = name
         self.over = anyio.Event()
         self.stderr = StandardError(self._written) if isinstance(server, StdioServer) else None
-        self.identity: dict[str, Json] = {}
         self.started = ServerStarted(name, "", "", "", 0)
+        self._identity: dict[str, Json] = {}
         self._server = server
         self._mask = mask
         self._terms = terms
         self._access = access
-        self._client: Client
         self._session: ClientSession
         self._interceptor = Interceptor(
             self.over.set, self._asked, is_process=not isinstance(server, HttpServer)
@@ -228,24 +230,23 @@ class Link:
         """
         async with Client(
             self._target(),
-            client_info=_CLIENT,
+            client_info=Implementation(name="toolplan", version="1"),
             read_timeout_seconds=None,
             cache=None,
-            log_level=_LOUDEST,
+            log_level="info",
             logging_callback=self._logged,
             message_handler=self._received,
         ) as client:
-            self._client, self._session = client, client.session
-            info = client.server_info
-            name, version = ("", "") if info is None else (info.name, info.version)
-            name, version = (self._mask(clean(each, 200)) for each in (name, version))
-            self.identity = {**place_of(self._server), "name": name, "version": version}
+            self._session, info = client.session, client.server_info
+            said = ("", "") if info is None else (info.name, info.version)
+            name, version = (self._mask(clean(each, 200)) for each in said)
+            self._identity = {**place_of(self._server), "name": name, "version": version}
             self.started = ServerStarted(self.name, name, version, client.protocol_version, 1)
             await self.listing()
             tools = client.server_capabilities.tools
             async with anyio.create_task_group() as tasks:
                 if tools is not None and tools.list_changed:
-                    tasks.start_soon(self._watch)
+                    tasks.start_soon(self._watch, client)
                 yield
                 tasks.cancel_scope.cancel()
 
@@ -269,13 +270,16 @@ class Link:
             self._is_stale = False
             before = self._listing
             try:
-                read = await read_listing(self.name, self.identity, self._page, before)
+                read = await read_listing(self.name, self._identity, self._page)
             except BaseException:
                 self._is_stale = True
                 raise
-            if before is not None and read.digests != before.digests:
-                self._terms.report(_changes(self.name, before, read))
             self._listing, self._listed_at = read, self._terms.clock()
+            if before is not None and read.digests != before.digests:
+                old, new = before.digests, read.digests
+                changed = [name for name in new.keys() & old.keys() if new[name] != old[name]]
+                names = (new.keys() - old.keys(), changed, old.keys() - new.keys())
+                self._terms.report(ToolsChanged(self.name, *(tuple(sorted(e)) for e in names)))
             return read
 
     async def call(
@@ -301,11 +305,11 @@ class Link:
             progress_callback=None if report_progress is None else on_progress,
         )
 
-    async def _watch(self) -> None:
+    async def _watch(self, client: Client) -> None:
         """Listen for changes of tools, where the protocol wants to be asked for them."""
         while True:
             try:
-                async with self._client.listen(tools_list_changed=True) as changes:
+                async with client.listen(tools_list_changed=True) as changes:
                     async for _ in changes:
                         self.stale()
             except ListenNotSupportedError:
@@ -323,19 +327,21 @@ class Link:
                 tool.model_dump(mode="json", by_alias=True, exclude_unset=True)
                 for tool in result.tools
             ]
-        masked = [self._mask.every_text(cast("Json", each)) for each in sent]
-        return Page(list(masked), {tool.name for tool in result.tools}, result.next_cursor)
+        masked = self._mask.every_text(cast("Json", sent))
+        names = {tool.name for tool in result.tools}
+        return Page(cast("list[object]", masked), names, result.next_cursor)
 
     def _target(self) -> Intercepted | SdkServer[Any] | MCPServer[Any]:
-        if isinstance(self._server, HttpServer):
-            transport = over_http(self._server, self.over.set, self._access)
-        elif isinstance(self._server, StdioServer) and self.stderr is not None:
-            transport = over_stdio(self._server, self.stderr)
-        else:
-            target = cast("LocalServer", self._server).server
-            if isinstance(target, SdkServer | MCPServer):
-                return cast("SdkServer[Any] | MCPServer[Any]", target)
-            raise ToolObjectError(f"A {type(target).__name__} is not a server of the MCP SDK.")
+        match self._server:
+            case HttpServer() as server:
+                transport = over_http(server, self.over.set, self._access)
+            case StdioServer() as server:
+                transport = over_stdio(server, cast("StandardError", self.stderr))
+            case LocalServer(server=target):
+                if isinstance(target, SdkServer | MCPServer):
+                    return cast("SdkServer[Any] | MCPServer[Any]", target)
+                kind = type(target).__name__
+                raise ToolObjectError(f"A {kind} is not a server of the MCP SDK.")
         return intercepted(transport, self._interceptor)
 
     def _written(self, line: str) -> None:
@@ -355,13 +361,3 @@ class Link:
         elif isinstance(message, Exception):
             what = "It wrote a line that is not a protocol message."
             self._terms.report(ServerSaid(self.name, "warning", what))
-
-
-def _changes(name: str, before: Listing, after: Listing) -> ToolsChanged:
-    old, new = before.digests, after.digests
-    return ToolsChanged(
-        name,
-        new=tuple(sorted(new.keys() - old.keys())),
-        changed=tuple(sorted(tool for tool in new.keys() & old.keys() if new[tool] != old[tool])),
-        gone=tuple(sorted(old.keys() - new.keys())),
-    )

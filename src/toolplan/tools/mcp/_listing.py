@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Mapping
-from functools import cached_property
-from typing import Final, cast
+from functools import cached_property, lru_cache
+from typing import Final, NamedTuple, cast
 
 from msgspec import Struct
 
 from toolplan.plan.path import Json, json_type
 from toolplan.tools._base import plain_name
-from toolplan.tools.mcp._answers import UNSOUND
+from toolplan.tools.mcp._wire import UNSOUND
 from toolplan.tools.mcp.notices import ToolRefused
 from toolplan.tools.pins import digest_of
 
@@ -40,7 +39,7 @@ class ListingError(Exception):
     """A server's tools cannot be listed; the text says why."""
 
 
-class Page(Struct, frozen=True):
+class Page(NamedTuple):
     """One page: the tools as they came, the names that the SDK lets be called, and the cursor."""
 
     tools: list[object]
@@ -48,21 +47,12 @@ class Page(Struct, frozen=True):
     cursor: str | None
 
 
-class Listed(Struct, frozen=True):
-    """A tool as its server sent it.
-
-    Attributes:
-        name: what plans call it; the server may call it otherwise.
-        wire: the object, with every field.
-        digest: the SHA-256 (hex) of it in one form, with the server's identity.
-        print: the SHA-256 of it as it came, which is quicker to take; where it is the same, the
-            digest is.
-    """
+class Listed(NamedTuple):
+    """A tool as its server sent it: its name in plans, every field of it, and its digest."""
 
     name: str
     wire: Mapping[str, Json]
     digest: str
-    print: bytes
 
 
 class Listing(Struct, frozen=True, dict=True):
@@ -74,7 +64,7 @@ class Listing(Struct, frozen=True, dict=True):
 
     @cached_property
     def digests(self) -> Mapping[str, str]:
-        """The digest of each tool."""
+        """The digest of each tool: SHA-256 (hex) of it in one form, with the identity."""
         return {name: tool.digest for name, tool in self.tools.items()}
 
 
@@ -82,9 +72,8 @@ async def read_listing(
     server: str,
     identity: Mapping[str, Json],
     read_page: Callable[[str | None], Awaitable[Page]],
-    before: Listing | None = None,
 ) -> Listing:
-    """Return all that the server called `server` lists; `before` is what it listed last.
+    """Return all that the server called `server` lists.
 
     A tool that cannot be used is refused, and the others stay: a name that has no letters, the same
     name twice, an object that is too large or no JSON.
@@ -94,7 +83,7 @@ async def read_listing(
     """
     sent: list[object] = []
     callable_names: set[str] = set()
-    seen: set[str] = set()
+    seen: set[str | None] = {None}
     cursor: str | None = None
     while True:
         page = await read_page(cursor)
@@ -104,19 +93,10 @@ async def read_listing(
         if len(sent) > MAX_TOOLS:
             raise ListingError(f"it lists more than {MAX_TOOLS} tools")
         if cursor is None:
-            return _listing(server, identity, sent, callable_names, before or Listing({}))
-        if cursor in seen or len(seen) >= MAX_PAGES:
+            break
+        if cursor in seen or len(seen) > MAX_PAGES:
             raise ListingError("its list of tools does not end: a page comes again and again")
         seen.add(cursor)
-
-
-def _listing(
-    server: str,
-    identity: Mapping[str, Json],
-    sent: list[object],
-    callable_names: Collection[str],
-    before: Listing,
-) -> Listing:
     counts = Counter(name_of(each) for each in sent)
     plain = Counter(_plain(name) for name in counts)
     tools: dict[str, Listed] = {}
@@ -125,8 +105,9 @@ def _listing(
         name = name_of(each)
         written = _plain(name)
         if not name:
-            fault = "it has no name"
-        elif len(name) > MAX_NAME or not written:
+            refused[f"(tool {number})"] = "it has no name"
+            continue
+        if len(name) > MAX_NAME or not written:
             fault = f"its name has no letter or digit of ASCII, or more than {MAX_NAME} characters"
         elif counts[name] > 1:
             fault = f"{counts[name]} tools have this name"
@@ -135,28 +116,21 @@ def _listing(
         elif name != written and (plain[written] > 1 or written in counts):
             fault = f"it would be called {written!r} in plans, and so would another tool"
         else:
-            fault = _malformed(each) or _listed(each, identity, before.tools.get(name))
+            fault = _taken(cast("dict[str, Json]", each), identity)
         if isinstance(fault, Listed):
             tools[name] = fault
         else:
-            refused[name or f"(tool {number})"] = fault
-    return Listing(
-        tools,
-        tuple(
-            ToolRefused(server, ascii(name[:_LONGEST_SHOWN])[1:-1], fault)
-            for name, fault in refused.items()
-        ),
-        identity,
-    )
+            refused[name] = fault
+    faults = ((ascii(name[:_LONGEST_SHOWN])[1:-1], fault) for name, fault in refused.items())
+    return Listing(tools, tuple(ToolRefused(server, *each) for each in faults), identity)
 
 
 def _plain(name: str) -> str:
     return name if _NAME.fullmatch(name) else plain_name(name)
 
 
-def _malformed(sent: object) -> str | None:
-    """Return what of a tool's object is of a wrong kind; its schemas are loaded later."""
-    wire = cast("dict[str, object]", sent)
+def _taken(wire: dict[str, Json], identity: Mapping[str, Json]) -> Listed | str:
+    """Return the tool, or why it cannot be taken; its schemas are loaded later."""
     if UNSOUND in wire:
         return f"its description {wire[UNSOUND]}"
     for field, kind in _KINDS.items():
@@ -165,25 +139,21 @@ def _malformed(sent: object) -> str | None:
             wanted = "a text" if kind == (str,) else "an object"
             return f"its '{field}' is {json_type(value)}, not {wanted}"
     schema = wire.get("inputSchema")
-    kinds = cast("dict[str, object]", schema).get("type") if isinstance(schema, dict) else None
+    kinds = schema.get("type") if isinstance(schema, dict) else None
     if isinstance(kinds, str | list) and "object" not in kinds:
         return f"its 'inputSchema' is of the type {kinds!r}, and arguments are an object"
-    return None
-
-
-def _listed(sent: object, identity: Mapping[str, Json], known: Listed | None) -> Listed | str:
-    """Return the tool, or why it cannot be taken. `known` is the tool of this name as it was."""
-    wire = cast("dict[str, Json]", sent)
     try:
-        text = json.dumps(wire, allow_nan=False).encode()
+        text = json.dumps(wire, allow_nan=False)
         if len(text) > MAX_TOOL_BYTES:
             return f"its description takes {len(text)} bytes; {MAX_TOOL_BYTES} is the most"
-        fingerprint = hashlib.sha256(text).digest()
-        if known is not None and known.print == fingerprint:
-            return known
-        return Listed(_plain(name_of(wire)), wire, digest_of(wire, identity), fingerprint)
+        return Listed(_plain(name_of(wire)), wire, _digest(text, json.dumps(identity)))
     except (ValueError, RecursionError) as error:  # half a character, too deep …
         return f"its description cannot be put into one form: {type(error).__name__}"
+
+
+@lru_cache(maxsize=MAX_TOOLS)  # a millisecond each, and servers are listed again and again
+def _digest(tool: str, identity: str) -> str:
+    return digest_of(json.loads(tool), json.loads(identity))
 
 
 def name_of(tool: object) -> str:

@@ -1,8 +1,9 @@
-"""OAuth providers of the SDK, one for each server, with tokens that outlive the process.
+"""OAuth providers of the SDK, one for each server, and the requests that carry their tokens.
 
 The SDK's provider finds the authorization server, registers, exchanges and renews. What it does not
 do is decided here: only `toolplan login` asks a person, a token is renewed before it ends, and a
-sign-in is kept.
+sign-in is kept. Its own flow holds a lock while a request is under way, so that calls on one
+connection would wait for each other: here it only gets tokens, and the requests go past it.
 """
 
 from __future__ import annotations
@@ -11,15 +12,16 @@ import asyncio
 import logging
 import secrets
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Final
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs, parse_qsl, urlsplit
 
 import anyio
 import httpx2
 from mcp.client.auth import OAuthClientProvider, OAuthFlowError, oauth2
+from mcp.client.auth.exceptions import OAuthRegistrationError, OAuthTokenError
 from mcp.client.auth.extensions.client_credentials import ClientCredentialsOAuthProvider
-from mcp.client.auth.utils import issuers_match
+from mcp.client.auth.utils import extract_field_from_www_auth, issuers_match
 from mcp.shared.auth import (
     AuthorizationCodeResult,
     OAuthClientInformationFull,
@@ -29,14 +31,23 @@ from mcp.shared.auth import (
 from pydantic import AnyUrl
 
 from toolplan.schema.tool import ToolObjectError
-from toolplan.tools.mcp._oauth_settings import OAuth
-from toolplan.tools.mcp._texts import clean
-from toolplan.tools.mcp.servers import HttpServer
+from toolplan.tools.mcp._wire import clean
+from toolplan.tools.mcp.servers import HttpServer, OAuth, is_loopback, is_machine, is_safe
 from toolplan.tools.mcp.sign_ins import SignIn, SignIns
+from toolplan.tools.replies import json_object, refusal_code
+from toolplan.tools.secrets import Mask
 
+MAX_ANSWER_BYTES: Final = 1_000_000
+ANSWER_TIMEOUT_S: Final = 20.0
+
+_TOKEN_LENGTH: Final = 16
+_SECRET_FIELDS: Final = frozenset({
+    "access_token", "assertion", "client_assertion", "client_secret", "code", "code_verifier",
+    "id_token", "refresh_token", "registration_access_token"
+})  # fmt: skip
+_ENCODED: Final = frozenset({"content-encoding", "content-length", "transfer-encoding"})
 _PUBLIC_CLIENT: Final = "none"  # how a client without a secret names itself (RFC 7591)
 _PATH: Final = "/callback"
-_UNASKED_REDIRECT: Final = f"http://127.0.0.1{_PATH}"
 _BROWSER_S: Final = 10.0
 _PAGE: Final = (
     "HTTP/1.1 {}\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n"
@@ -116,10 +127,19 @@ class Redirects:
             writer.close()
 
 
-class _Kept:
+class _Provider(OAuthClientProvider):
     """What both providers have in common: no storage of the SDK's form, and the entry's scope."""
 
     oauth: OAuth
+
+    @property
+    def token(self) -> str | None:
+        """The access token that is valid now; None where there is none."""
+        valid = self.context.current_tokens if self.context.is_token_valid() else None
+        return None if valid is None else valid.access_token
+
+    async def load(self, *, again: bool = False) -> None:
+        """Read what is kept; `again`, since another process may have renewed it."""
 
     async def get_tokens(self) -> OAuthToken | None:
         return None
@@ -133,8 +153,13 @@ class _Kept:
     async def set_client_info(self, client_info: OAuthClientInformationFull) -> None:
         pass  # kept with the tokens
 
+    async def _perform_authorization(self) -> httpx2.Request:
+        metadata = self.context.client_metadata
+        metadata.scope = self.oauth.scope or metadata.scope
+        return await super()._perform_authorization()
 
-class Machine(_Kept, ClientCredentialsOAuthProvider):
+
+class Machine(_Provider, ClientCredentialsOAuthProvider):
     """Gets tokens with a client's id and secret; they are in memory only."""
 
     def __init__(self, server: HttpServer, oauth: OAuth) -> None:
@@ -142,23 +167,15 @@ class Machine(_Kept, ClientCredentialsOAuthProvider):
         client = oauth.client_id, oauth.client_secret
         super().__init__(server.url, self, *client, scope=oauth.scope or None, issuer=oauth.issuer)
 
-    async def load(self, *, again: bool = False) -> None:
-        """Do nothing: nothing is kept."""
 
-    async def _perform_authorization(self) -> httpx2.Request:
-        metadata = self.context.client_metadata
-        metadata.scope = self.oauth.scope or metadata.scope
-        return await super()._perform_authorization()
-
-
-class Person(_Kept, OAuthClientProvider):
+class Person(_Provider):
     """Gets tokens for a person who has signed in, or signs in now."""
 
     def __init__(self, server: HttpServer, sign_ins: SignIns, asks: Redirects | None) -> None:
         """Use only a sign-in that is kept where `asks` is None."""
         self._server, self._sign_ins, self._fresh = server, sign_ins, asks is not None
         self.oauth = server.oauth or OAuth()
-        redirect = _UNASKED_REDIRECT if asks is None else asks.redirect_uri
+        redirect = f"http://127.0.0.1{_PATH}" if asks is None else asks.redirect_uri
         super().__init__(
             server.url,
             OAuthClientMetadata(
@@ -173,7 +190,6 @@ class Person(_Kept, OAuthClientProvider):
         )
 
     async def load(self, *, again: bool = False) -> None:
-        """Read what is kept; `again`, since another process may have renewed it."""
         if again or not self._initialized:
             try:
                 await self._initialize()
@@ -213,8 +229,6 @@ class Person(_Kept, OAuthClientProvider):
         metadata, issuer = self.context.oauth_metadata, self.oauth.issuer
         if issuer and not (metadata and issuers_match(str(metadata.issuer), issuer)):
             raise OAuthFlowError(f"the authorization server is not the 'issuer' {issuer}")
-        client = self.context.client_metadata
-        client.scope = self.oauth.scope or client.scope
         return await super()._perform_authorization()
 
     async def set_tokens(self, tokens: OAuthToken) -> None:
@@ -233,11 +247,238 @@ class Person(_Kept, OAuthClientProvider):
         await anyio.to_thread.run_sync(self._sign_ins.keep, self._server, sign_in)
 
 
-Provider = Machine | Person
+class Access:
+    """The tokens of one server, whatever connection uses them.
+
+    Attributes:
+        mask_tokens: hides the tokens, which are long and random, in results too.
+        wants_sign_in: whether the server gives nothing before somebody signs in.
+        provider: fetches tokens; None for a server without sign-in.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        server: HttpServer,
+        mask: Mask,
+        sign_ins: SignIns | None,
+        asks: Redirects | None,
+    ) -> None:
+        """Use what `sign_ins` keeps; `mask` gets every secret, and `asks` asks a person once."""
+        self.mask_tokens = Mask(())
+        self.wants_sign_in = False
+        self._name = name
+        self._mask = mask
+        self._fault: NotAuthorised | None = None
+        self._server = server
+        self._sign_ins = sign_ins
+        self._asks = asks
+        self._has_asked = False
+        self._renewing = anyio.Lock()
+        self.provider: Machine | Person | None = None
+        if server.oauth is not None and is_machine(server):
+            self.provider = Machine(server, server.oauth)
+        elif sign_ins is not None and is_safe(server.url, near_loopback=True):
+            self.provider = Person(server, sign_ins, asks)
+
+    async def send(
+        self, request: httpx2.Request, inner: httpx2.AsyncBaseTransport
+    ) -> httpx2.Response:
+        """Return the answer to `request`, sent with a token of the server over `inner`."""
+        if self.provider is None:
+            return await inner.handle_async_request(request)
+        token = await self._token(self.provider, request, inner)
+        response = await self._sent(request, inner, token)
+        if not self._is_refusal(request, response):
+            return response
+        refusal = await whole(response, request, MAX_ANSWER_BYTES)
+        token = await self._token(self.provider, request, inner, refusal, token)
+        if token is not None:
+            response = await self._sent(request, inner, token)
+            if not self._is_refusal(request, response):
+                return response
+            refusal = await whole(response, request, MAX_ANSWER_BYTES)
+        if (why := self._refused(refusal)) is None:
+            return refusal
+        raise why
+
+    async def _sent(
+        self, request: httpx2.Request, inner: httpx2.AsyncBaseTransport, token: str | None
+    ) -> httpx2.Response:
+        url, server = request.url, httpx2.URL(self._server.url)
+        if token is not None and (url.scheme, url.netloc) == (server.scheme, server.netloc):
+            self._hide([token])
+            request.headers["Authorization"] = f"Bearer {token}"
+        return await inner.handle_async_request(request)
+
+    def _hide(self, secrets: Iterable[str]) -> None:
+        """Have `secrets` shown nowhere; the long ones not in results either."""
+        found = [*secrets]
+        self._mask.add(found)
+        self.mask_tokens.add(each for each in found if len(each) >= _TOKEN_LENGTH)
+
+    def _is_refusal(self, request: httpx2.Request, response: httpx2.Response) -> bool:
+        """Return whether a request was refused for want of a token, or of rights."""
+        if request.method == "GET" and self._server.transport != "sse":
+            return False  # the stream of notifications: a connection works without it
+        if response.status_code == 403:
+            return extract_field_from_www_auth(response, "error") == "insufficient_scope"
+        return response.status_code == 401
+
+    def _may_ask(self) -> bool:
+        """Return whether new tokens may be asked for: a person only once."""
+        if isinstance(self.provider, Machine):
+            return True
+        may_ask = self._asks is not None and not self._has_asked
+        self._has_asked |= may_ask
+        return may_ask
+
+    def _failure(self, error: Exception, answer: str) -> NotAuthorised:
+        """Return why there is no token: of an `answer` only its status and its code."""
+        match error:
+            case NotAuthorised():
+                what = str(error)
+            case OAuthRegistrationError() | OAuthTokenError():
+                what = f"the authorization server refuses: {answer}"
+            case OAuthFlowError():
+                what = clean(self._mask(str(error)), 300)
+            case OSError():
+                what = f"the sign-in cannot be kept: {error.strerror or type(error).__name__}"
+            case _:
+                kind = type(error).__name__
+                what = f"what it says of signing in cannot be read ({kind}): {answer}"
+        fault = NotAuthorised(what.removesuffix(": "))
+        if self._has_asked:
+            self._fault = fault
+        return fault
+
+    def _refused(self, response: httpx2.Response) -> NotAuthorised | None:
+        """Return the error where no token can be had; None where the refusal has another cause."""
+        provider = self.provider
+        if self._fault is not None:
+            return self._fault
+        if self._has_asked or isinstance(provider, Machine):
+            return NotAuthorised(
+                f"it refuses the token that it led to (HTTP {response.status_code}), which may be"
+                " meant for another server"
+            )
+        challenge = response.headers.get("www-authenticate", "").lower().startswith("bearer")
+        has_signed_in = provider is not None and provider.context.current_tokens is not None
+        if self._sign_ins is None or not (
+            challenge or has_signed_in or self._server.oauth is not None
+        ):
+            return None
+        self.wants_sign_in = True
+        why = "does not take your sign-in any more" if has_signed_in else "wants you to sign in"
+        if response.status_code == 403:
+            why = "wants more rights than you have given"
+        return NotAuthorised(f"it {why}: `{self._sign_ins.login_command(self._name)}`")
+
+    async def _token(
+        self,
+        provider: Machine | Person,
+        request: httpx2.Request,
+        inner: httpx2.AsyncBaseTransport,
+        refusal: httpx2.Response | None = None,
+        used: str | None = None,
+    ) -> str | None:
+        """Return a token other than `used`, which `refusal` refuses; renewed where it ends."""
+        context = provider.context
+        if refusal is None and provider.token is not None:
+            return provider.token
+        async with self._renewing:
+            for again in (False, True):  # another call may have renewed it, or another process
+                await provider.load(again=again)
+                if provider.token not in (None, used):
+                    return provider.token
+            is_renewable = context.can_refresh_token()
+            is_expired = is_renewable if refusal is None else refusal.status_code == 401
+            if is_expired:
+                context.token_expiry_time = 1.0  # its time has come, whatever it says
+            if refusal is not None or is_renewable:
+                await self._flow(provider, request, inner, refusal)
+        return None if provider.token == used else provider.token
+
+    async def _flow(
+        self,
+        provider: Machine | Person,
+        request: httpx2.Request,
+        inner: httpx2.AsyncBaseTransport,
+        refusal: httpx2.Response | None,
+    ) -> None:
+        """Run the SDK's flow up to where it would send `request`: with a token, or without."""
+        failed = ""
+        flow = provider.async_auth_flow(request)
+        try:
+            outgoing = await anext(flow)
+            while True:
+                if outgoing is not request:
+                    answer = await self._asked(outgoing, inner)
+                    if answer.status_code >= 400:
+                        failed = f"HTTP {answer.status_code}{refusal_code(answer.content)}"
+                elif (
+                    refusal is None
+                    or (refusal.status_code == 401 and provider.token is not None)
+                    or not self._may_ask()
+                ):
+                    return
+                else:
+                    answer, refusal = refusal, None
+                outgoing = await flow.asend(answer)
+        except StopAsyncIteration:
+            return
+        except Exception as error:  # of many kinds: the answers are another program's
+            raise self._failure(error, failed) from None
+        finally:
+            await flow.aclose()
+
+    async def _asked(
+        self, request: httpx2.Request, inner: httpx2.AsyncBaseTransport
+    ) -> httpx2.Response:
+        """Return the answer of an authorization server, or the metadata of the server."""
+        url = request.url
+        if not is_safe(str(url), near_loopback=is_loopback(self._server.url)):
+            raise NotAuthorised(f"it leads to {url.scheme}://{url.host}, which is not https")
+        kind, _, credentials = request.headers.get("authorization", "").partition(" ")
+        form = parse_qsl(request.content.decode("utf-8", "replace"))
+        if kind:
+            self._hide([credentials])
+        self._hide(value for name, value in form if name in _SECRET_FIELDS)
+        request.extensions["timeout"] = httpx2.Timeout(ANSWER_TIMEOUT_S).as_dict()
+        place = f"the authorization server at {url.host}"
+        try:
+            with anyio.fail_after(ANSWER_TIMEOUT_S):
+                response = await inner.handle_async_request(request)
+                answer = await whole(response, request, MAX_ANSWER_BYTES)
+        except (httpx2.RequestError, TimeoutError) as error:
+            why = f"{place} cannot be reached ({type(error).__name__})"
+            raise NotAuthorised(why) from None
+        found = json_object(answer.content)
+        self._hide(v for k, v in found.items() if k in _SECRET_FIELDS and isinstance(v, str))
+        if answer.status_code >= 500 and request.method == "POST":
+            raise NotAuthorised(f"{place} failed: HTTP {answer.status_code}")
+        return answer
 
 
-def token_of(provider: Provider) -> str | None:
-    """Return the access token that is valid now; None where there is none."""
-    context = provider.context
-    valid = context.current_tokens if context.is_token_valid() else None
-    return None if valid is None else valid.access_token
+async def whole(response: httpx2.Response, request: httpx2.Request, most: int) -> httpx2.Response:
+    """Return a response with all of its content, and close the connection's.
+
+    Raises:
+        ReadError: the content has more than `most` bytes.
+        DecodingError: it is not compressed as its headers say.
+    """
+    content = bytearray()
+    try:
+        async for part in response.aiter_bytes():
+            content += part
+            if len(content) > most:
+                raise httpx2.ReadError(f"More than {most} bytes")
+    finally:
+        await response.aclose()
+    status, headers = response.status_code, plain_headers(response)
+    return httpx2.Response(status, headers=headers, content=bytes(content), request=request)
+
+
+def plain_headers(response: httpx2.Response) -> dict[str, str]:
+    """Return the headers without those that say how the content was sent."""
+    return {name: each for name, each in response.headers.items() if name not in _ENCODED}

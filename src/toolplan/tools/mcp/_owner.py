@@ -8,6 +8,7 @@ but the calls on it.
 from __future__ import annotations
 
 import asyncio
+import json
 import math
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -21,14 +22,13 @@ from msgspec.structs import replace
 
 from toolplan.plan.path import Json
 from toolplan.schema.tool import OutcomeUnknown, ToolError
-from toolplan.tools.mcp._answers import to_line, words_of
-from toolplan.tools.mcp._authorised import Access
 from toolplan.tools.mcp._http import NO_ACCESS
 from toolplan.tools.mcp._interceptors import DELIVERY, Delivery
 from toolplan.tools.mcp._link import Called, Link, Progress, Terms
 from toolplan.tools.mcp._listing import Listing, ListingError
+from toolplan.tools.mcp._oauth import Access
 from toolplan.tools.mcp._results import Result, result_of
-from toolplan.tools.mcp._texts import clean, reason_of
+from toolplan.tools.mcp._wire import clean, reason_of, words_of
 from toolplan.tools.mcp.notices import ServerLost, ToolRefused
 from toolplan.tools.mcp.servers import HttpServer, LocalServer, Server, StdioServer
 from toolplan.tools.secrets import Mask
@@ -56,8 +56,7 @@ class Request(Struct, frozen=True):
         roomy: results may have a property that the tool's output schema does not name.
         arguments: of the call.
         progress: called with the call's progress, or None.
-        key: the call's idempotency key, passed on to the server; empty for none.
-        trace: the headers of the trace context that the call belongs to.
+        meta: what goes with the call: trace headers, and its idempotency key.
     """
 
     server: str
@@ -67,8 +66,7 @@ class Request(Struct, frozen=True):
     roomy: bool
     arguments: Mapping[str, Json] = MappingProxyType({})
     progress: Progress | None = None
-    key: str = ""
-    trace: Mapping[str, str] = MappingProxyType({})
+    meta: Mapping[str, object] = MappingProxyType({})
 
 
 class Unreachable(ToolError):
@@ -162,19 +160,16 @@ class Owner:
             if self._access is None:
                 return found
             # a token is long and random: nothing else reads like it
-            return replace(found, value=self._access.mask_tokens.every_text(found.value))
+            return found._replace(value=self._access.mask_tokens.every_text(found.value))
         except ToolError as error:
             raise ToolError(self._mask(str(error))) from None
 
     async def _called(self, request: Request, delivery: Delivery) -> Called:
         for _ in range(_TRIES_OF_WHAT_WAS_NOT_SENT):
-            link = self._standing() or await self._linked()
+            link = await self._linked()
             await self._verify(link, request)
             delivery.begun = isinstance(self._server, LocalServer)
-            fields: dict[str, object] = {**request.trace}
-            if request.key:
-                fields["toolplan/idempotency-key"] = request.key
-            meta = cast("RequestParamsMeta | None", fields or None)
+            meta = cast("RequestParamsMeta | None", {**request.meta} or None)
             try:
                 return await link.call(request.name, request.arguments, request.progress, meta)
             except MCPError as error:
@@ -188,7 +183,7 @@ class Owner:
                 if delivery.answer is None:
                     raise self._failure(reason_of(error), delivery) from error
                 what = "The tool was called, and its answer is not valid in the protocol"
-                words = words_of(to_line(delivery.answer))
+                words = words_of(json.dumps(delivery.answer))
                 raise ToolError(self._mask(f"{what} ({reason_of(error)}): {words}")) from error
         raise self._failure("it ends whenever it is called", delivery)
 
@@ -199,27 +194,22 @@ class Owner:
         except (MCPError, ListingError) as error:
             raise Unreachable(self._sentence(reason_of(error))) from error
         now = listing.digests.get(request.name)
-        if now == request.digest:
-            return
-        what = "is not there any more" if now is None else "is not as it was"
-        raise ToolError(
-            f"The tool {request.name!r} of the server {self.name!r} was not called: it {what} since"
-            " the plan was checked; look at the tools, and plan again."
-        )
-
-    def _standing(self) -> Link | None:
-        link = self._link
-        return None if link is None or link.over.is_set() else link
+        if now != request.digest:
+            what = "is not there any more" if now is None else "is not as it was"
+            raise ToolError(
+                f"The tool {request.name!r} of the server {self.name!r} was not called: it {what}"
+                " since the plan was checked; look at the tools, and plan again."
+            )
 
     async def _linked(self) -> Link:
         """Return a connection that stands, started where there is none."""
-        while (link := self._standing()) is None:
+        while (link := self._link) is None or link.over.is_set():
             self._wanted.set()
-            link = await asyncio.shield(self._start)
-            if isinstance(link, str):
-                raise Unreachable(self._sentence(link))
-            if not link.over.is_set():
-                break
+            started = await asyncio.shield(self._start)
+            if isinstance(started, str):
+                raise Unreachable(self._sentence(started))
+            if not started.over.is_set():
+                return started
         return link
 
     def _pause_s(self) -> float:
@@ -294,12 +284,10 @@ class Owner:
         return link.over.is_set()
 
     def _failure(self, why: str, delivery: Delivery) -> ToolError:
-        why = why.rstrip(".")
+        kind, what = Unreachable, "the call was not sent"
         if delivery.begun:
-            return OutcomeUnknown(
-                self._sentence(f"{why}; the call was sent, and its outcome is unknown")
-            )
-        return Unreachable(self._sentence(f"{why}; the call was not sent"))
+            kind, what = OutcomeUnknown, "the call was sent, and its outcome is unknown"
+        return kind(self._sentence(f"{why.rstrip('.')}; {what}"))
 
     def _sentence(self, why: str) -> str:
         return f"The server {self.name!r} failed: {self._mask(why).rstrip('.')}."

@@ -65,7 +65,12 @@ class McpToolSource:
             ToolObjectError: the configuration cannot be read, or no server can be used.
         """
         path = path_of(spec, context.folder)
-        insights = _insights(json_in(spec, context.folder), context.folder)
+        insights: tuple[Callable[..., object], ...] = ()
+        match json_in(spec, context.folder):
+            case {"toolplan": {"insights": str(named)}}:
+                insights = insights_in(load_attribute(named, context.folder))
+            case _:
+                pass
         servers = read_servers(path, context.environment)
         if misplaced := [name for name in servers if context.headers(name)]:
             raise ToolObjectError(
@@ -74,14 +79,14 @@ class McpToolSource:
                 f"Write them into {path.name}, as `headers` of the server.",
             )
         _show(commands(servers), context)
-        sign_ins = SignIns(context.data, spec)
+        sign_ins, lock = SignIns(context.data, spec), path.with_name(FILE_NAME)
+        reported: set[str] = set()
         with connected(
             servers,
             on_event=partial(_report, context.note),
             sign_ins=sign_ins,
             trusted=[name for name in servers if context.is_trusted(name)],
         ) as source:
-            reported: set[str] = set()
 
             def opened(tools: Toolbox) -> OpenedTools:
                 left_out = (f"{e.server}.{e.tool} is left out: {e.reason}" for e in source.refused)
@@ -90,7 +95,6 @@ class McpToolSource:
                     if fault not in reported:
                         context.note(fault)
                 reported.update(faults)
-                lock = path.with_name(FILE_NAME)
                 seen = shown(context.data, str(lock.resolve()))
                 pinned = _pinned(tools, path, lock, context)
                 changed = sum(isinstance(tool, RefusedTool) for tool in pinned.values())
@@ -131,29 +135,16 @@ def _statuses(
             yield ServerStatus(name, text)
 
 
-def _insights(document: object, folder: Path) -> tuple[Callable[..., object], ...]:
-    match document:
-        case {"toolplan": {"insights": str(named)}}:
-            return insights_in(load_attribute(named, folder))
-        case _:
-            return ()
-
-
 def _accept(tools: Toolbox, lock: Path, seen: Mapping[str, str], name: str | None) -> Path:
     """Pin all tools, or the one called `name`, as an earlier command has shown them."""
     with locked(lock):
         pins = Pins.load(lock)
         accepted = pins.accept(tools, None if name is None else [name])
-        changed = (change.tool for change in pins.compare(tools).changed)
-        unseen = [
-            tool
-            for tool in changed
-            if name in (None, tool) and seen.get(tool) != pin_of(tools[tool])
-        ]
+        changed = (each.tool for each in pins.compare(tools).changed if name in (None, each.tool))
+        unseen = [repr(tool) for tool in changed if seen.get(tool) != pin_of(tools[tool])]
         if unseen:
-            names = ", ".join(map(repr, unseen))
             raise ToolObjectError(
-                f"Nothing was accepted: {names} had not been shown like this before.",
+                f"Nothing was accepted: {', '.join(unseen)} had not been shown like this before.",
                 "Look at the changes above, and run the command again.",
             )
         accepted.save()

@@ -9,40 +9,81 @@ import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final, Literal, TypeAlias, cast
+from typing import Any, Final, Literal, Self, TypeAlias, cast
 from urllib.parse import SplitResult, urlsplit, urlunsplit
 
 from msgspec import Struct
-from pydantic import Field
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from toolplan.plan.diagnostics import did_you_mean, near
 from toolplan.plan.path import Json
 from toolplan.schema.tool import ToolObjectError
-from toolplan.tools.mcp._oauth_settings import Entry, OAuth, is_safe, read_oauth
 from toolplan.tools.secrets import MASK, names_a_variable, resolved, sounds_secret
 from toolplan.tools.tool_files import parse_json, read_json_file
 
 MAX_CONFIG_BYTES: Final = 1_000_000
 MAX_SERVERS: Final = 100
 
-HttpTransport: TypeAlias = Literal["streamable-http", "sse"]
-
 SERVER_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
 """What a server may be called: `server.tool` is then a tool's name in every dialect."""
 
+_LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 _STDIO_FIELDS: Final = ("command", "args", "env", "cwd")
 _HTTP_FIELDS: Final = ("url", "headers", "oauth")
 _HEADER_NAME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _IGNORED: Final = frozenset(  # what other clients keep there; none of it approves anything
     {"alwaysAllow", "autoApprove", "description", "disabledTools", "icon", "name", "timeout"}
 )
-_TRANSPORTS: Final[Mapping[str, Literal["stdio", "streamable-http", "sse"]]] = {
-    "stdio": "stdio",
-    "http": "streamable-http",
-    "streamable-http": "streamable-http",
-    "streamable_http": "streamable-http",
-    "streamableHttp": "streamable-http",
-    "sse": "sse",
-}
+
+Transport: TypeAlias = Literal["stdio", "http", "streamable-http", "sse"]
+
+
+class _Entry(BaseModel):
+    """An object of a configuration, held to the types of its fields."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    @classmethod
+    def read(cls, value: object, place: str) -> Self:
+        """Return the entry that `value` says; a field that is null is not there."""
+        if not isinstance(value, dict):
+            raise ToolObjectError(f"{place} must be an object.")
+        fields = cast("dict[str, object]", value)
+        try:
+            return cls(**{name: each for name, each in fields.items() if each is not None})
+        except ValidationError as error:
+            found: Any = error.errors(include_url=False, include_input=False, include_context=False)
+        name = ".".join(map(str, found[0]["loc"]))
+        if found[0]["type"] != "extra_forbidden":
+            raise ToolObjectError(f"{place}.{name}: {found[0]['msg']}.")
+        known = cls.model_fields
+        hint = did_you_mean(near(name, known)) or f"Known are {', '.join(known)}."
+        raise ToolObjectError(f"{place}: the field {name!r} is not known. {hint}")
+
+
+class OAuth(_Entry):
+    """How a token for a server is got.
+
+    Attributes:
+        grant: a person signs in (`authorization_code`), or a machine does (`client_credentials`).
+        issuer: the authorization server that the client is known to; "" is the one that the
+            server names.
+        client_id: of a client that the authorization server knows; "" for none.
+        client_secret: of that client; "" for none.
+        client_metadata_url: an https address that describes the client, and is its id; "" for none.
+        scope: what is asked for, in words with spaces between; "" is what the server asks for.
+        redirect_port: where the browser comes back to, on 127.0.0.1; 0 is any free port.
+    """
+
+    model_config = ConfigDict(str_strip_whitespace=True)
+
+    grant: Literal["authorization_code", "client_credentials"] = "authorization_code"
+    issuer: str = ""
+    client_id: str = ""
+    client_secret: str = Field(default="", repr=False)
+    client_metadata_url: str = ""
+    scope: str = ""
+    redirect_port: int = Field(default=0, ge=0, le=65_535)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +125,7 @@ class HttpServer:
 
     url: str = field(repr=False)
     headers: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
-    transport: HttpTransport = "streamable-http"
+    transport: Literal["streamable-http", "sse"] = "streamable-http"
     secrets: tuple[str, ...] = field(default=(), repr=False)
     timeout_s: float | None = None
     oauth: OAuth | None = None
@@ -111,7 +152,7 @@ class LocalServer:
 Server: TypeAlias = StdioServer | HttpServer | LocalServer
 
 
-class _Entry(Entry):
+class _ServerEntry(_Entry):
     """The entry of one server, as it is written."""
 
     command: str | None = None
@@ -121,8 +162,8 @@ class _Entry(Entry):
     url: str | None = None
     headers: dict[str, str] = Field(default_factory=dict[str, str])
     oauth: object = None
-    transport: str | None = None
-    type: str | None = None
+    transport: Transport | None = None
+    type: Transport | None = None
     timeout_s: float | None = Field(default=None, gt=0, le=86_400)
     disabled: object = None
 
@@ -192,7 +233,7 @@ def place_of(server: Server) -> dict[str, Json]:
                 "env": {name: _shown_value(name, v) for name, v in server.written_env.items()},
             }
         case HttpServer():
-            return {"transport": server.transport, "url": shown_url(server.url)}
+            return {"transport": server.transport, "url": _shown_url(server.url)}
         case LocalServer():
             return {"transport": "local"}
 
@@ -202,15 +243,29 @@ def is_machine(server: HttpServer) -> bool:
     return server.oauth is not None and server.oauth.grant == "client_credentials"
 
 
-def shown_url(url: str) -> str:
-    """Return `url` without user, password and the values of its query."""
+def is_safe(url: str, *, near_loopback: bool) -> bool:
+    """Return whether a token may be sent to `url`: over TLS, or on this machine.
+
+    An address on this machine is fine only for a server that is on it too (`near_loopback`): a
+    server elsewhere may not have this machine asked.
+    """
+    parts = _parts(url)
+    if parts.hostname in _LOOPBACK:
+        return near_loopback and parts.scheme in ("http", "https")
+    return parts.scheme == "https" and bool(parts.hostname)
+
+
+def is_loopback(url: str) -> bool:
+    """Return whether `url` is on this machine."""
+    return is_safe(url, near_loopback=True) and not is_safe(url, near_loopback=False)
+
+
+def _parts(url: str) -> SplitResult:
+    """Return the parts of `url`; none where it is no address."""
     try:
-        parts = urlsplit(url)
-        host = parts.netloc.rpartition("@")[2]
+        return urlsplit(url)
     except ValueError:
-        return MASK
-    query = "&".join(f"{each.partition('=')[0]}={MASK}" for each in parts.query.split("&") if each)
-    return urlunsplit(SplitResult(parts.scheme, host, parts.path, query, ""))
+        return urlsplit("")
 
 
 def _fields(value: object) -> Mapping[str, object]:
@@ -225,67 +280,87 @@ def _read_server(name: str, entry: object, environment: Mapping[str, str]) -> Se
             " letter first, then at most 63 letters, digits, '_' and '-'."
         )
     fields = {key: each for key, each in _fields(entry).items() if key not in _IGNORED}
-    written = _Entry.read(fields if isinstance(entry, dict) else entry, place)
+    written = _ServerEntry.read(fields if isinstance(entry, dict) else entry, place)
     stated = written.transport or written.type
-    transport = _TRANSPORTS.get(stated or ("http" if written.command is None else "stdio"))
-    if transport is None:
-        raise ToolObjectError(
-            f"{place}: the transport {stated!r} is not known; there are stdio, http and sse."
-        )
-    which, own, others = "stdio", _STDIO_FIELDS, _HTTP_FIELDS
-    if transport != "stdio":
-        which, own, others = "HTTP", _HTTP_FIELDS, _STDIO_FIELDS
-    misplaced = [f", not {each!r}" for each in others if each in written.model_fields_set]
     if stated is None and written.command is written.url is None:
         raise ToolObjectError(f"{place}: a server takes either 'command' (stdio) or 'url' (HTTP).")
-    if getattr(written, own[0]) is None or misplaced:
+    which, own, others, read = "HTTP", "url", _STDIO_FIELDS, _http
+    if stated == "stdio" or (stated is None and written.command is not None):
+        which, own, others, read = "stdio", "command", _HTTP_FIELDS, _stdio
+    misplaced = [f", not {each!r}" for each in others if each in written.model_fields_set]
+    if getattr(written, own) is None or misplaced:
         raise ToolObjectError(
-            f"{place}: a server over {which} takes {own[0]!r}{''.join(misplaced[:1])}; 'command' is"
+            f"{place}: a server over {which} takes {own!r}{''.join(misplaced[:1])}; 'command' is"
             " for one over stdio, 'url' for one over HTTP."
         )
-    if transport == "stdio":
-        return _stdio(written, environment, place)
-    return _http(written, transport, environment, place)
+    return read(written, environment, place)
 
 
-def _stdio(entry: _Entry, environment: Mapping[str, str], place: str) -> StdioServer:
+def _stdio(entry: _ServerEntry, environment: Mapping[str, str], place: str) -> StdioServer:
     command = entry.command or ""
     if not command.strip():
         raise ToolObjectError(f"{place}.command must be a text that is not empty.")
-    shown = (("command", command), ("cwd", entry.cwd or ""), *(("args", a) for a in entry.args))
-    for where, text in shown:
-        _check_shown(text, f"{place}.{where}")
+    _check_shown(command, f"{place}.command")
+    _check_shown(entry.cwd or "", f"{place}.cwd")
+    for argument in entry.args:
+        _check_shown(argument, f"{place}.args")
     values, secrets = _resolved(entry.env, environment, f"{place}.env")
     return StdioServer(
         command, tuple(entry.args), values, entry.cwd, entry.env, secrets, entry.timeout_s
     )
 
 
-def _http(
-    entry: _Entry, transport: HttpTransport, environment: Mapping[str, str], place: str
-) -> HttpServer:
+def _http(entry: _ServerEntry, environment: Mapping[str, str], place: str) -> HttpServer:
     url = entry.url or ""
     _check_shown(url, f"{place}.url")
-    try:
-        parts = urlsplit(url)
-        is_address = parts.scheme in ("http", "https") and bool(parts.hostname)
-    except ValueError:
-        is_address = False
-    if not is_address:
+    if _parts(url).scheme not in ("http", "https") or not _parts(url).hostname:
         raise ToolObjectError(f"{place}.url must be an http or https address.")
     headers, secrets = _resolved(entry.headers, environment, f"{place}.headers")
     for name, value in headers.items():
         if not (_HEADER_NAME.fullmatch(name) and value.isascii() and value.isprintable()):
             raise ToolObjectError(f"{place}.headers.{name} is not a header that can be sent.")
     words = (word for value in headers.values() for word in (value, *value.split()))
-    oauth = read_oauth(entry.oauth, environment, f"{place}.oauth")
+    oauth = None if entry.oauth is None else _oauth(entry.oauth, environment, f"{place}.oauth")
     hidden = (*secrets, *words, *([oauth.client_secret] if oauth and oauth.client_secret else []))
+    transport = "sse" if (entry.transport or entry.type) == "sse" else "streamable-http"
     server = HttpServer(url, headers, transport, hidden, entry.timeout_s, oauth)
     if oauth is not None and server.has_own_header:
         raise ToolObjectError(f"{place} takes 'oauth' or the header 'Authorization', not both.")
     if oauth is not None and not is_safe(url, near_loopback=True):
         raise ToolObjectError(f"{place}.url must be https: a token is sent there.")
     return server
+
+
+def _oauth(value: object, environment: Mapping[str, str], place: str) -> OAuth:
+    read = OAuth.read(value, place)
+    if read.client_secret and not names_a_variable(read.client_secret):
+        raise ToolObjectError(
+            f"{place}.client_secret must name a variable of the environment, as ${{NAME}}: a secret"
+            " does not belong in a file."
+        )
+    values: dict[str, str] = {}
+    for name, text in read:
+        if name in ("client_id", "client_secret"):
+            values[name], _ = resolved(text, environment, f"{place}.{name}")
+            if text and not values[name]:
+                raise ToolObjectError(f"{place}.{name} is empty: its variable holds nothing.")
+        elif isinstance(text, str) and names_a_variable(text):
+            raise ToolObjectError(f"{place}.{name} cannot name a variable.")
+    address = _parts(read.client_metadata_url)
+    fault = ""
+    if read.grant == "client_credentials" and not (read.client_id and read.client_secret):
+        fault = ": client_credentials needs 'client_id' and 'client_secret'."
+    elif read.client_secret and not read.client_id:
+        fault = ": 'client_secret' needs 'client_id'."
+    elif read.client_id and not read.issuer:
+        fault = ": 'client_id' needs 'issuer', the one authorization server that it is sent to."
+    elif read.client_metadata_url and read.client_id:
+        fault = " takes 'client_id' or 'client_metadata_url', not both."
+    elif read.client_metadata_url and (address.scheme != "https" or address.path in ("", "/")):
+        fault = ".client_metadata_url must be https, with a path."
+    if fault:
+        raise ToolObjectError(f"{place}{fault}")
+    return read.model_copy(update=values)
 
 
 def _resolved(
@@ -335,3 +410,11 @@ def _shown_args(args: tuple[str, ...]) -> Iterator[str]:
 
 def _shown_value(name: str, written: str) -> str:
     return MASK if sounds_secret(name) and not names_a_variable(written) else written
+
+
+def _shown_url(url: str) -> str:
+    """Return `url` without user, password and the values of its query."""
+    parts = _parts(url)
+    host = parts.netloc.rpartition("@")[2]
+    query = "&".join(f"{each.partition('=')[0]}={MASK}" for each in parts.query.split("&") if each)
+    return urlunsplit(SplitResult(parts.scheme, host, parts.path, query, ""))

@@ -9,7 +9,7 @@ import os
 import shlex
 import stat
 from contextlib import suppress
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -23,7 +23,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from toolplan.schema.tool import ToolObjectError
 from toolplan.storage.shared_file import write_whole
-from toolplan.tools.mcp._texts import clean
+from toolplan.tools.mcp._wire import clean
 from toolplan.tools.mcp.servers import HttpServer, Server
 
 FOLDER: Final = "sign-ins"
@@ -141,12 +141,17 @@ class SignIns:
         if kept is None or not isinstance(server, HttpServer):
             return None
         issuer = kept.issuer or ("" if kept.metadata is None else str(kept.metadata.issuer))
-        file, end = self._file(server), kept.expires_at
+        file = self._file(server)
+        try:
+            seconds = timedelta(seconds=kept.expires_at or 0.0)
+            end = f"{datetime(1970, 1, 1, tzinfo=UTC) + seconds:%Y-%m-%d %H:%M} UTC"
+        except (OverflowError, ValueError):  # an authorization server may say any number
+            end = "no year that a date has"
         return Standing(
             clean(issuer, 200),
             clean(kept.tokens.scope or "", 200),
             str(file) if file.exists() else "the system's key ring",
-            None if end is None else f"{datetime.fromtimestamp(end, UTC):%Y-%m-%d %H:%M} UTC",
+            None if kept.expires_at is None else end,
             kept.tokens.refresh_token is not None,
         )
 

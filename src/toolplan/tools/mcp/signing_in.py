@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import closing, suppress
 from typing import Final
 
 import anyio
+import httpx2
 
 from toolplan.base.errors import ToolplanError
 from toolplan.schema.tool import ToolObjectError
-from toolplan.tools.mcp._authorised import revoke
-from toolplan.tools.mcp._oauth import Redirects
-from toolplan.tools.mcp._oauth_settings import OAuth, is_safe
-from toolplan.tools.mcp.servers import HttpServer, Server, is_machine
-from toolplan.tools.mcp.sign_ins import SignIns, Standing
+from toolplan.tools.mcp._oauth import ANSWER_TIMEOUT_S, Redirects
+from toolplan.tools.mcp.servers import (
+    HttpServer,
+    OAuth,
+    Server,
+    is_loopback,
+    is_machine,
+    is_safe,
+)
+from toolplan.tools.mcp.sign_ins import SignIn, SignIns, Standing
 from toolplan.tools.mcp.source import connected
 
 DEFAULT_WAIT_S: Final = 300.0
@@ -81,7 +87,7 @@ def sign_out(name: str, server: Server, sign_ins: SignIns) -> bool:
     kept = sign_ins.get(known)
     sign_ins.forget(known)
     if kept is not None:
-        anyio.run(revoke, kept)
+        anyio.run(_revoke, kept)
     return kept is not None
 
 
@@ -98,3 +104,17 @@ def _for_people(name: str, server: Server) -> HttpServer:
     else:
         return server
     raise ToolplanError("no-sign-in", f"Nobody signs in to the server {name!r}: {why}.", _HELP)
+
+
+async def _revoke(sign_in: SignIn) -> None:
+    """Have the tokens of `sign_in` revoked (RFC 7009), where the authorization server does that."""
+    metadata, tokens, client = sign_in.metadata, sign_in.tokens, sign_in.client
+    url = str(metadata.revocation_endpoint or "") if metadata is not None else ""
+    if metadata is None or not is_safe(url, near_loopback=is_loopback(str(metadata.issuer))):
+        return
+    form = {"token": tokens.refresh_token or tokens.access_token, "client_id": client.client_id}
+    if client.client_secret:
+        form["client_secret"] = client.client_secret
+    with suppress(httpx2.HTTPError, OSError):  # it is forgotten here all the same
+        async with httpx2.AsyncClient(timeout=ANSWER_TIMEOUT_S) as http:
+            await http.post(url, data=form)

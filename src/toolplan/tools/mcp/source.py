@@ -42,17 +42,22 @@ from toolplan.tools.mcp._listing import Listing
 from toolplan.tools.mcp._oauth import Redirects
 from toolplan.tools.mcp._owner import Owner, Request, Unreachable
 from toolplan.tools.mcp._results import has_room, unwrapped_schema
-from toolplan.tools.mcp._texts import LONGEST_DESCRIPTION, clean, clean_schema
+from toolplan.tools.mcp._wire import clean
 from toolplan.tools.mcp.notices import ToolRefused
 from toolplan.tools.mcp.servers import Server
 from toolplan.tools.mcp.sign_ins import SignIns
 from toolplan.tools.pins import SourcedTool
 
-SEPARATOR: Final = "."
-ALIASES: Final = "x-aliases"
+LONGEST_DESCRIPTION: Final = 10_000
 
 _PLAIN: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,127}")
 _MOST_ALIASES: Final = 20
+_TEXTS: Final = frozenset({"description", "title"})
+_VALUES: Final = frozenset({"const", "default", "enum", "example", "examples"})
+_CLOSED: Final = "The source of these tools is closed."
+_WAITS: Final = "The server {!r} has not answered yet; its tools are missing until it does."
+_CLOSING_S: Final = 15.0
+_LOGGERS: Final = ("mcp", "client")  # where the SDK logs bad lines, with their text
 
 
 def tools_of(
@@ -74,18 +79,20 @@ def tools_of(
     others = Counter(alias for (_, name), tool in sent.items() for alias in _aliases(name, tool))
     spelt = Counter(name for _, name in sent)
     for (server, name), tool in sent.items():
-        listing, doubted = listings[server], tool.doubted()
-        listed = listing.tools[name]
-        inner = unwrapped_schema(doubted.raw_output)
-        roomy = has_room(doubted.raw_output)
+        listed, doubted = listings[server].tools[name], tool.doubted()
+        inner, schema = unwrapped_schema(doubted.raw_output), clean_schema(doubted.raw_input)
         aliases = [listed.name] if own[listed.name] == 1 else []
         if name != listed.name:
-            aliases += [f"{server}{SEPARATOR}{name}", *([name] if spelt[name] == 1 else [])]
+            aliases += [f"{server}.{name}", *([name] if spelt[name] == 1 else [])]
         aliases += [a for a in _aliases(name, tool) if others[a] == 1 and not own[a]]
+        if isinstance(schema, dict):  # else it is unusable, and the tool says so itself
+            schema.pop("x-aliases", None)
+            schema |= {"x-aliases": cast("Json", aliases)} if aliases else {}
+        roomy = has_room(doubted.raw_output)
         yield SourcedTool(
-            name=f"{server}{SEPARATOR}{listed.name}",
+            name=f"{server}.{listed.name}",
             description=clean(doubted.description, LONGEST_DESCRIPTION),
-            raw_input=_with_aliases(clean_schema(doubted.raw_input), aliases),
+            raw_input=schema,
             raw_output=clean_schema(doubted.raw_output if inner is None else inner),
             effects=doubted.effects,
             idempotent=doubted.idempotent,
@@ -93,22 +100,33 @@ def tools_of(
             call=call_to(Request(server, name, listed.digest, inner is not None, roomy)),
             source=server,
             wire=listed.wire,
-            identity=listing.identity,
+            identity=listings[server].identity,
             remote=True,
             claim=doubted.claim,
         )
 
 
 def _aliases(name: str, tool: Tool) -> list[str]:
-    named = [each for each in tool.aliases[:_MOST_ALIASES] if _PLAIN.fullmatch(each)]
+    named = (each for each in tool.aliases[:_MOST_ALIASES] if _PLAIN.fullmatch(each))
     return [each for each in dict.fromkeys(named) if each != name]
 
 
-def _with_aliases(schema: Json, aliases: list[str]) -> Json:
-    if not isinstance(schema, dict):
-        return schema  # unusable, and the tool says so itself
-    rest = {key: value for key, value in schema.items() if key != ALIASES}
-    return {**rest, ALIASES: cast("Json", aliases)} if aliases else rest
+def clean_schema(schema: Json) -> Json:
+    """Return `schema` with its descriptions and titles cleaned; nothing that is checked changes."""
+    match schema:
+        case dict():
+            return {
+                key: clean(value, LONGEST_DESCRIPTION)
+                if key in _TEXTS and isinstance(value, str)
+                else value
+                if key in _VALUES
+                else clean_schema(value)
+                for key, value in schema.items()
+            }
+        case list():
+            return [clean_schema(each) for each in schema]
+        case _:
+            return schema
 
 
 _Result = TypeVar("_Result")
@@ -116,14 +134,6 @@ _Result = TypeVar("_Result")
 
 class Closed(Exception):
     """The other loop has ended, and with it everything that ran there."""
-
-
-def _running_loop() -> asyncio.AbstractEventLoop | None:
-    """Return the event loop that runs here; None where none does."""
-    try:
-        return asyncio.get_running_loop()
-    except RuntimeError:
-        return None
 
 
 async def run_in(
@@ -155,12 +165,6 @@ def _submitted(
     except RuntimeError:  # the loop is closed
         coroutine.close()
         raise Closed from None
-
-
-_CLOSED: Final = "The source of these tools is closed."
-_WAITS: Final = "The server {!r} has not answered yet; its tools are missing until it does."
-_CLOSING_S: Final = 15.0
-_LOGGERS: Final = ("mcp", "client")  # where the SDK logs bad lines, with their text
 
 
 class Options(TypedDict, total=False):
@@ -198,41 +202,31 @@ class SignInNeeded(ToolObjectError):
 
 
 class McpSource:
-    """The tools of connected servers, for as long as `connected` lasts."""
+    """The tools of connected servers, for as long as `connected` lasts.
+
+    Attributes:
+        faults: why servers are missing in the latest toolbox, by their names.
+        refused: the tools that servers listed and that are not offered.
+    """
 
     def __init__(
-        self,
-        loop: asyncio.AbstractEventLoop,
-        owners: Mapping[str, Owner],
-        trusted: Collection[str],
-        tasks: TaskGroup,
+        self, owners: Mapping[str, Owner], trusted: Collection[str], tasks: TaskGroup
     ) -> None:
-        self._loop = loop
+        self.faults: Mapping[str, str] = {}
+        self.refused: tuple[ToolRefused, ...] = ()
+        self._loop = asyncio.get_running_loop()
         self._trusted = frozenset(trusted)
         self._owners = owners
         self._tasks = tasks
-        self._listed: dict[str, Listing] = {}
-        self._faults: dict[str, str] = {}
+        self._listed: dict[str, Listing | str] = {}
         self._starting: set[str] = set()
         self._has_news = False
         self._answered = anyio.Event()
-        self._missing: Mapping[str, str] = {}
-        self._refused: tuple[ToolRefused, ...] = ()
-
-    @property
-    def faults(self) -> Mapping[str, str]:
-        """Why servers are missing in the latest toolbox, by their names."""
-        return self._missing
 
     @property
     def sign_ins_wanted(self) -> tuple[str, ...]:
         """The servers that give nothing before somebody signs in to them."""
         return tuple(name for name, owner in self._owners.items() if owner.wants_sign_in)
-
-    @property
-    def refused(self) -> tuple[ToolRefused, ...]:
-        """The tools that servers listed and that are not offered."""
-        return self._refused
 
     def toolbox(self, grace_s: float | None = None) -> Toolbox:
         """Start the servers that do not run yet, and return the tools of all of them.
@@ -248,7 +242,11 @@ class McpSource:
         Raises:
             ToolObjectError: none of the servers can be used, or the source is closed.
         """
-        if _running_loop() is self._loop:
+        try:
+            waits_for_itself = asyncio.get_running_loop() is self._loop
+        except RuntimeError:  # no loop runs here
+            waits_for_itself = False
+        if waits_for_itself:
             raise RuntimeError("This would wait for itself: await `tools()` instead.")
         try:
             return self._toolbox(_submitted(self._loop, self._listings(grace_s)).result())
@@ -260,7 +258,7 @@ class McpSource:
         if not self._has_news:
             return None
         self._has_news = False
-        return self._toolbox(self._in_order())
+        return self._toolbox(dict(self._listed))  # the connections' thread may change it meanwhile
 
     async def tools(self) -> Toolbox:
         """Return what `toolbox` gives, to a coroutine, in whatever event loop.
@@ -273,22 +271,16 @@ class McpSource:
         except Closed:
             raise ToolObjectError(_CLOSED) from None
 
-    def _in_order(self) -> dict[str, Listing]:
-        listed = dict(self._listed)  # the connections' thread may change it meanwhile
-        return {name: listed[name] for name in self._owners if name in listed}
-
-    def _toolbox(self, listings: Mapping[str, Listing]) -> Toolbox:
-        self._missing = {
-            name: self._faults.get(name, _WAITS.format(name))
-            for name in self._owners
-            if name not in listings
-        }
-        if self._missing and not listings:
-            why = " ".join(self._missing.values())
+    def _toolbox(self, found: Mapping[str, Listing | str]) -> Toolbox:
+        asked = {name: found.get(name, _WAITS.format(name)) for name in self._owners}
+        listings = {name: each for name, each in asked.items() if isinstance(each, Listing)}
+        self.faults = {name: each for name, each in asked.items() if isinstance(each, str)}
+        if self.faults and not listings:
+            why = " ".join(self.faults.values())
             raise (SignInNeeded if self.sign_ins_wanted else ToolObjectError)(why)
-        found = tools_of(listings, self._call_to)
-        tools = Toolbox(t.believed() if t.source in self._trusted else t for t in found)
-        self._refused = (
+        made = tools_of(listings, self._call_to)
+        tools = Toolbox(t.believed() if t.source in self._trusted else t for t in made)
+        self.refused = (
             *(each for listing in listings.values() for each in listing.refused),
             *(
                 ToolRefused(tool.source, tool.name.removeprefix(f"{tool.source}."), tool.unusable)
@@ -298,29 +290,31 @@ class McpSource:
         )
         return tools
 
-    async def _listings(self, grace_s: float | None = None) -> dict[str, Listing]:
+    async def _listings(self, grace_s: float | None = None) -> Mapping[str, Listing | str]:
         for name in self._owners.keys() - self._starting:
+            try:
+                self._tasks.start_soon(self._ask, name)
+            except RuntimeError:  # the block of `connected_here` has ended, and its loop runs on
+                raise Closed from None
             self._starting.add(name)
-            self._tasks.start_soon(self._ask, name)
         while self._starting:
             # without an answer there are no tools: the first is waited for as long as it takes
             # and the fewer servers are missing, the less they delay the others
             missing = len(self._starting) / len(self._owners)
-            wait_s = None if grace_s is None or not self._listed else grace_s * missing
+            waits = not any(isinstance(each, Listing) for each in self._listed.values())
+            wait_s = None if grace_s is None or waits else grace_s * missing
             with anyio.move_on_after(wait_s) as waiting:
                 await self._answered.wait()
             if waiting.cancelled_caught:
                 break
         self._has_news = False
-        return self._in_order()
+        return dict(self._listed)
 
     async def _ask(self, name: str) -> None:
         try:
             self._listed[name] = await self._owners[name].listing()
-            self._faults.pop(name, None)
         except Unreachable as error:
-            self._faults[name] = str(error)
-            self._listed.pop(name, None)
+            self._listed[name] = str(error)
         self._starting.discard(name)
         self._has_news = True
         answered, self._answered = self._answered, anyio.Event()
@@ -330,15 +324,14 @@ class McpSource:
         owner = self._owners[listed.server]
 
         async def call(arguments: Arguments) -> Json:
-            identity = current_call()
-            progress = None
+            identity, progress = current_call(), None
+            meta: dict[str, object] = {**context_headers()}
             if identity is not None:
                 # the connection's thread knows nothing of the run; the caller's context does
                 progress = partial(contextvars.copy_context().run, report_progress)
-            key = "" if identity is None else identity.key
-            request = replace(
-                listed, arguments=arguments, progress=progress, key=key, trace=context_headers()
-            )
+                if identity.key:
+                    meta["toolplan/idempotency-key"] = identity.key
+            request = replace(listed, arguments=arguments, progress=progress, meta=meta)
             try:
                 result = await run_in(self._loop, partial(owner.call, request))
             except Closed:
@@ -393,7 +386,7 @@ async def connected_here(
         for owner in owners.values():
             tasks.start_soon(owner.run)
         try:
-            yield McpSource(asyncio.get_running_loop(), owners, terms.trusted, tasks)
+            yield McpSource(owners, terms.trusted, tasks)
         except BaseException as error:  # kept out of the group, which would wrap it
             raised = error
         for owner in owners.values():

@@ -1,19 +1,101 @@
-"""A search index over the tools of a toolbox: BM25 over weighted fields (Robertson et al. 2004)."""
+"""Search among many tools: ranked by words, without a model.
+
+The index is BM25 over weighted fields (Robertson et al. 2004).
+"""
 
 from __future__ import annotations
 
 import math
+import re
+import unicodedata
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Final
 
 from msgspec import Struct
 
+from toolplan.plan.diagnostics import words
 from toolplan.plan.path import Json
+from toolplan.schema import required
 from toolplan.schema.tool import Tool, Toolbox
-from toolplan.tools.search._terms import terms
+
+_LONGEST: Final = 60
+_MOST_TEXT: Final = 20_000
+_FIRST_WITHOUT_SPACES: Final = "\u2e80"
+_LAST_WITHOUT_SPACES: Final = "\uffdc"
+
+_SEAM = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_WORD = re.compile(r"[^\W\d_]+|\d+")
+
+# fmt: off
+STOP_WORDS: Final = frozenset((
+    "a", "about", "all", "am", "an", "and", "any", "are", "as", "at", "be", "been", "but",
+    "by", "can", "could", "do", "does", "for", "from", "had", "has", "have", "how", "i", "if",
+    "in", "into", "is", "it", "its", "me", "my", "of", "on", "or", "our", "please", "shall",
+    "should", "so", "some", "than", "that", "the", "their", "them", "then", "there", "these",
+    "they", "this", "those", "to", "us", "was", "we", "were", "what", "when", "where", "which",
+    "who", "whom", "whose", "why", "will", "with", "would", "you", "your",
+))
+# fmt: on
+"""Words that no tool is about, however rare they are in a catalogue."""
+
+
+def terms(text: str) -> Iterator[str]:
+    """Yield the terms of `text`, in order; names in any spelling are split into words.
+
+    Text in scripts without spaces yields every pair of neighbouring characters.
+
+    >>> list(terms("listShipments: the facility_ids of deleted shipments"))
+    ['list', 'shipment', 'facility', 'id', 'delet', 'shipment']
+    """
+    for word in _WORD.findall(_SEAM.sub(" ", text[:_MOST_TEXT])):
+        yield from _terms_of(word)
+
+
+@lru_cache(maxsize=16_384)  # catalogues repeat their words
+def _terms_of(run: str) -> tuple[str, ...]:
+    word = _plain(run)
+    if len(word) > _LONGEST or word in STOP_WORDS:
+        return ()
+    if _FIRST_WITHOUT_SPACES <= word[0] <= _LAST_WITHOUT_SPACES and len(word) > 2:
+        return tuple(word[at : at + 2] for at in range(len(word) - 1))
+    return (stem(word),)
+
+
+def stem(word: str) -> str:
+    """Return `word`, in lower case, without its inflection.
+
+    >>> [stem(word) for word in ("creates", "created", "creating", "creation", "status", "ids")]
+    ['creat', 'creat', 'creat', 'creat', 'status', 'id']
+    """
+    word = _singular(word)
+    for ending in ("ing", "ion", "ed"):
+        if word.endswith(ending) and len(word) - len(ending) >= 4:
+            rest = word[: -len(ending)]
+            return rest[:-1] if rest[-1] == rest[-2] and rest[-1] not in "ls" else rest
+    return word[:-1] if word.endswith("e") and len(word) > 4 else word
+
+
+def _singular(word: str) -> str:
+    if len(word) <= 2 or not word.endswith("s") or word.endswith(("ss", "us", "is")):
+        return word
+    if word.endswith("ies") and len(word) > 4:
+        return word[:-3] + "y"
+    if word.endswith(("sses", "xes", "ches", "shes")):
+        return word[:-2]
+    return word[:-1]
+
+
+def _plain(word: str) -> str:
+    """Return `word` in lower case and without accents."""
+    if word.isascii():
+        return word.lower()
+    parts = unicodedata.normalize("NFKD", word.casefold())
+    bare = "".join(char for char in parts if not unicodedata.combining(char))
+    return unicodedata.normalize("NFC", bare) or word
+
 
 NAME_WEIGHT: Final = 3.0
 ARGUMENT_WEIGHT: Final = 1.0
@@ -166,3 +248,79 @@ def _details(part: Json) -> Iterator[str]:
         yield description
     if isinstance(values, list):
         yield from (value for value in values[:_MOST_PROPERTIES] if isinstance(value, str))
+
+
+FEW: Final = 40
+"""The most tools that a model sees all of."""
+
+SMALL_SOURCE: Final = 12
+"""The most tools of a source that is taken whole where one of its tools matches."""
+
+_FEW_GIVERS: Final = 5
+
+_ID_WORDS: Final = frozenset(("id", "ids", "uuid", "guid", "key", "slug", "code", "number"))
+
+
+def relevant(toolbox: Toolbox, question: str, limit: int = FEW) -> Toolbox:
+    """Return the tools that are relevant to `question`, at most `limit`, in the toolbox's order.
+
+    It is `toolbox` itself where it has no more than `limit`. Otherwise, in this order as far as
+    there is room: tools whose output is computed from their arguments (`sql`); three quarters by
+    words; tools that may return what the best of these require; the rest of small sources with a
+    tool among the best; other matches; and the first of the rest.
+    """
+    if len(toolbox) <= limit:
+        return toolbox
+    index = index_of(toolbox)
+    ranked = [found.tool for found in index.search(question, limit)]
+    chosen: dict[str, None] = {}
+
+    def choose(tools: Iterator[Tool]) -> None:
+        for tool in tools:
+            if len(chosen) >= limit:
+                return
+            chosen.setdefault(tool.name)
+
+    choose(tool for tool in toolbox.values() if tool.compute_output is not None)
+    best = ranked[: max(1, limit // 4)]
+    choose(iter(ranked[: limit - limit // 4]))
+    choose(_givers(index, best))
+    choose(_of_small_sources(index, best))
+    choose(iter(ranked))
+    choose(iter(toolbox.values()))
+    return Toolbox(tool for name, tool in toolbox.items() if name in chosen)
+
+
+def _givers(index: ToolIndex, tools: list[Tool]) -> Iterator[Tool]:
+    """Yield tools that may return what `tools` require.
+
+    For `token`, the few tools with a `token` in their declared output; for `facility_id`, tools
+    whose name has *facility*, and that do not require the identifier themselves.
+    """
+    for field in dict.fromkeys(field for tool in tools for field in _required(tool)):
+        givers = index.giving.get(field, ())
+        yield from givers if len(givers) <= _FEW_GIVERS else ()
+    for thing in dict.fromkeys(thing for tool in tools for thing in _things(tool)):
+        for tool in index.named.get(thing, ()):
+            if not tool.has_effects and thing not in _things(tool):
+                yield tool
+
+
+def _required(tool: Tool) -> tuple[str, ...]:
+    return () if tool.unusable is not None else required(tool.input)
+
+
+def _things(tool: Tool) -> dict[str, None]:
+    """Return the things whose identifiers the tool requires: `facility` of `facility_id`."""
+    found: dict[str, None] = {}
+    for name in _required(tool):
+        parts = words(name)
+        if len(parts) > 1 and parts[-1] in _ID_WORDS:
+            found[stem(parts[-2])] = None
+    return found
+
+
+def _of_small_sources(index: ToolIndex, tools: list[Tool]) -> Iterator[Tool]:
+    for source in dict.fromkeys(tool.source for tool in tools if tool.source):
+        whole = index.of_source[source]
+        yield from whole if len(whole) <= SMALL_SOURCE else ()
