@@ -17,8 +17,7 @@ from toolplan.app import resume as resuming
 from toolplan.app.app import App
 from toolplan.engine import CannotRun, deltas
 from toolplan.events import Event, StepSucceeded, fold
-from toolplan.mcp_server._errors import CallRefused
-from toolplan.mcp_server._reports import shape
+from toolplan.mcp_server._reports import CallRefused, shape
 from toolplan.plan.canonical import EARLIER
 from toolplan.plan.model import Plan, Ref, Step, map_plan_refs, rename_steps, step_refs
 from toolplan.plan.model import refs as refs_in

@@ -18,8 +18,7 @@ from toolplan.base.threads import in_thread
 from toolplan.compiler import parse
 from toolplan.dialects import dialect_of
 from toolplan.mcp_server._earlier import NOTHING, Taken, repeated, with_earlier
-from toolplan.mcp_server._errors import CallRefused
-from toolplan.mcp_server._reports import plan_report, problems_report
+from toolplan.mcp_server._reports import CallRefused, plan_report, problems_report
 from toolplan.mcp_server._search import left_out
 from toolplan.plan.canonical import EARLIER, dump
 from toolplan.plan.model import Literal, Plan, Ref, Step
