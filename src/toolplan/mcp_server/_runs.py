@@ -20,12 +20,12 @@ from toolplan.base.threads import in_thread
 from toolplan.engine import CannotRun
 from toolplan.engine import cancel as cancel_detached
 from toolplan.events import (
+    ApprovalStaged,
     Event,
     Folding,
     ItemEnded,
     Run,
     RunApproved,
-    RunStarted,
     RunState,
     RunWaiting,
     StepCancelled,
@@ -77,12 +77,14 @@ class Progress:
     `message` is the last event. `stored` is set when the run is on disk, or over.
     """
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: Plan, taken: int = 0) -> None:
+        """Begin a run of `plan` with so many events that were taken from earlier runs."""
         self.done = 0.0
         self.total = float(len(plan.steps))
         self.message = ""
         self.stored = asyncio.Event()
         self._folding = Folding()
+        self._unstored = 1 + taken  # events that come before the journal has the run
         self._tools = {step.id: step.tool for step in plan.steps}
         self._shares: dict[str, float] = {}  # the part of each step that is done
         self._items: dict[str, int] = {}
@@ -90,7 +92,9 @@ class Progress:
     def add(self, event: Event) -> None:
         """Add the next event of the run."""
         self._folding.add(event)
-        if not isinstance(event, RunStarted | RunWaiting | RunApproved):
+        if self._unstored:
+            self._unstored -= 1
+        elif not isinstance(event, ApprovalStaged | RunApproved | RunWaiting):
             self.stored.set()  # nothing else happens before that
         match event:
             case StepStarted(step=step, items=items):
@@ -269,7 +273,7 @@ class Runs(AbstractAsyncContextManager["Runs"]):
     def _start(
         self, plan: ExecutionPlan, approve: Approver | str, request: object, taken: Taken
     ) -> ActiveRun:
-        name, progress = uuid.uuid4().hex, Progress(plan.plan)
+        name, progress = uuid.uuid4().hex, Progress(plan.plan, len(taken.events))
         running = partial(self._app.run, plan, run_id=name, approve=approve, done=taken.events)
         return self._begin(name, plan, progress, running, request)
 
