@@ -143,9 +143,12 @@ class PostgresDriver(Driver):
         self._listener = Listener(connections)
         self._durations: dict[str, list[_Durations]] = {}
         self._kept = 0
-        with connections.closed_on_error():
+        try:
             notes = connections.do(lambda each: prepare(each, self.place))
-            self._notes = notes + _clock_notes(time.time() - connections.now())
+        except BaseException:
+            connections.close()
+            raise
+        self._notes = notes + _clock_notes(time.time() - connections.now())
 
     @property
     def place(self) -> str:
