@@ -226,7 +226,7 @@ class Call:
                 return await self._person(*await self._runs.current(run), until)
 
     async def _person(self, run: Run, plan: ExecutionPlan | None, until: float) -> Result:
-        """Where a run waits, offer the studio's page of it, or wait for a person until `until`."""
+        """Offer the studio's page of a run that waits, or wait for a person until `until`."""
         if run.status is RunState.WAITING:
             studio = self._questions.studio
             shown = None if studio is None else link(self._request, run.run, studio)

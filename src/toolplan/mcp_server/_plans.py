@@ -97,10 +97,11 @@ class Plans:
         checked, taken = await in_thread(self._read, text)
         report = problems_report(checked.diagnostics)
         if checked.plan is None:
-            if (caller, text) in self._refused:
+            known = (caller, text, str(report))  # tools of a late server make other problems
+            if known in self._refused:
                 said = "Unchanged: the same plan has the same problems."
                 raise CallRefused("bad-plan", said, "Change what they name.")
-            self._refused[caller, text] = None
+            self._refused[known] = None
             while len(self._refused) > _MOST_REMEMBERED:
                 self._refused.popitem(last=False)
             said = f"The plan does not pass the check; nothing was run.{left_out(self._app.faults)}"

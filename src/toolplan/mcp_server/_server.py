@@ -7,6 +7,7 @@ import secrets
 import uuid
 from collections.abc import AsyncGenerator, Callable, Collection
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Final, Literal
 
@@ -168,11 +169,6 @@ async def serve(
         CannotServe: the address is not safe or not free, or the token is weak.
         ToolplanError: a limit is not valid, or the journal cannot be opened.
     """
-
-    def ready(url: str) -> None:
-        if on_ready is not None:
-            on_ready(f"{url}{PATH}")
-
     async with Backend(
         app,
         approve=approve,
@@ -183,14 +179,12 @@ async def serve(
     ) as backend:
         server = make_server(backend)
         if transport == "stdio":
-            async with stdio_server() as (incoming, outgoing):
-                await server.run(incoming, outgoing, server.create_initialization_options())
-            return
+            return await _over_stdio(server)
         rules = checked_rules(host, token, hosts, origins)
         rules = replace(rules, token=rules.token or http_token()[0])
         logging.getLogger("mcp").setLevel(logging.ERROR)
         try:
-            await serve_http(http_app(server, rules), host, port, ready)
+            await serve_http(http_app(server, rules), host, port, partial(_report, on_ready))
         finally:
             backend.runs.stop()
 
@@ -219,3 +213,13 @@ def http_app(server: Server[str], rules: Rules) -> ASGIApp:
         transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
     )
     return Guard(app, rules)
+
+
+async def _over_stdio(server: Server[str]) -> None:
+    async with stdio_server() as (incoming, outgoing):
+        await server.run(incoming, outgoing, server.create_initialization_options())
+
+
+def _report(on_ready: Callable[[str], None] | None, url: str) -> None:
+    if on_ready is not None:
+        on_ready(f"{url}{PATH}")
