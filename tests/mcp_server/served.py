@@ -22,6 +22,7 @@ from mcp.types import (
 
 from toolplan.app.app import App
 from toolplan.mcp_server import Backend, make_server
+from toolplan.mcp_server._call import Call, GoesOn
 from toolplan.mcp_server._questions import Questions
 from toolplan.mcp_server._runs import Runs, Values
 from toolplan.plan.path import Json
@@ -98,7 +99,7 @@ class Served:
     runs: Runs
     journal: Journal
     toolbox: Toolbox
-    questions: Questions
+    questions: Questions[tuple[Call, GoesOn]]
 
     async def call(self, tool: str, /, **arguments: Any) -> Any:
         """Call a tool as a client of its own does, and give the structured content."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import subprocess
+import time
 from contextlib import closing
 from pathlib import Path
 from typing import Any, Literal
@@ -325,20 +326,33 @@ async def test_effects_that_are_too_long_for_a_form_are_left_to_a_terminal(tmp_p
     assert (calls, person.shown) == ([], [])
 
 
-async def test_without_a_journal_that_works_nothing_with_effects_happens(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("kind", ["effects", "reads", "values", "use", "reference"])
+async def test_a_run_that_the_journal_does_not_have_is_an_error_however_short_the_wait(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
+    """Results of earlier runs, and the approval with values, are known before it has the run."""
     tools = scripted()
-    async with serving(tmp_path, tools.toolbox, approve=approve) as served:
+    by = "values" if kind == "values" else approve
+    async with serving(tmp_path, tools.toolbox, approve=by) as served:
+        known = (await served.call("run", plan=READS))["run"]
+        team = f"${{run:{known}.people.data[0]}}"
+        step: Json = {"id": "a", "tool": "people", "args": {"team": team}}
+        calls: dict[str, dict[str, Json]] = {
+            "use": {"plan": READS, "use": known},
+            "reference": {"plan": {"toolplan": 1, "steps": [step]}},
+            "reads": {"plan": READS},
+        }
 
         def full(*_: object, **__: object) -> None:
+            time.sleep(0.2)
             raise JournalError("journal-full", "The disk is full.", "Make room.")
 
         monkeypatch.setattr(served.journal, "accept", full)
-        result = await served.refused("run", plan=WRITES)
+        given = calls.get(kind, {"plan": WRITES})
+        result = await served.refused("run", **given, wait_s=0)
         assert result["error"] == {
             "code": "journal-full",
             "message": "The disk is full.",
             "help": "Make room.",
         }
-    assert tools.calls == []
+    assert [call.tool for call in tools.calls] == ["people"]

@@ -165,6 +165,24 @@ async def test_a_bad_plan_runs_nothing_and_is_explained_once(tmp_path: Path) -> 
     assert tools.calls == []
 
 
+async def test_a_bad_plan_with_other_problems_than_before_is_explained_again(
+    tmp_path: Path,
+) -> None:
+    """A server has answered late, and its tool takes other arguments."""
+    tools, late = scripted(), list[tuple[Toolbox, tuple[str, ...]]]()
+    user = User(data=tmp_path, late=lambda: late.pop() if late else None)
+    async with (
+        serving(tmp_path, tools.toolbox, user=user) as served,
+        Client(served.server) as client,
+    ):
+        (first,) = error(await client.call_tool("run", {"plan": BROKEN}))["problems"]
+        tools.add("weather", input_schema={"type": "object", "additionalProperties": False})
+        late.append((tools.toolbox, ()))
+        (then,) = error(await client.call_tool("run", {"plan": BROKEN}))["problems"]
+    assert first.startswith("unknown-tool at ")
+    assert not then.startswith("unknown-tool at ")
+
+
 async def test_very_many_problems_are_cut_off_and_counted(tmp_path: Path) -> None:
     steps: list[Json] = [{"id": f"s{n}", "tool": "weather"} for n in range(300)]
     plan = {"plan": {"toolplan": 1, "steps": steps}}

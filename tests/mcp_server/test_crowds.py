@@ -6,14 +6,15 @@ import asyncio
 import socket
 from contextlib import AsyncExitStack, closing
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import httpx2
 import pytest
 
 from tests.mcp_server.served import READS, content, scripted
 from tests.mcp_server.test_http import TOKEN, connected, listening
-from toolplan.mcp_server.http.crowd import BUSY, IDLE, LISTENING, Bounds, is_crowded, one_to_close
+from toolplan.mcp_server.http import connection
+from toolplan.mcp_server.http.connection import Use, one_to_close
 from toolplan.storage.journal import Journal
 from toolplan.testing import Gives
 
@@ -77,61 +78,34 @@ SPOKEN = {
 }
 
 
-async def _open(client: httpx2.AsyncClient, url: str) -> str:
-    answer = await client.post(url, json=INITIALIZE, headers=SPOKEN)
-    assert answer.status_code == 200, answer.text
-    return answer.headers["mcp-session-id"]
-
-
-async def test_sessions_that_are_left_open_give_their_places_to_others(tmp_path: Path) -> None:
+async def test_sessions_that_are_left_open_keep_nobody_out(tmp_path: Path) -> None:
     tools = scripted(Gives({"data": ["ann"]}))
     with closing(Journal(tmp_path / "runs.sqlite")) as journal:
         async with listening(journal, tools.toolbox) as url, httpx2.AsyncClient() as http:
-            names = [await _open(http, url) for _ in range(230)]
-            assert len(set(names)) == 230
+            for _ in range(230):
+                opened = await http.post(url, json=INITIALIZE, headers=SPOKEN)
+                assert opened.status_code == 200, opened.text
             async with connected(url, "legacy") as client:
                 ran = await client.call_tool("run", {"plan": READS})
                 assert content(ran)["status"] == "succeeded"
-            ping = {"jsonrpc": "2.0", "id": 2, "method": "ping"}
-            first = await http.post(url, json=ping, headers={**SPOKEN, "mcp-session-id": names[0]})
-            assert first.status_code == 404
-            newest = await http.post(
-                url, json=ping, headers={**SPOKEN, "mcp-session-id": names[-1]}
-            )
-            assert newest.status_code == 200
-
-
-async def test_a_session_with_a_call_stays_open(tmp_path: Path) -> None:
-    tools = scripted(Gives({"data": ["ann"]}, delay_s=2.0))
-    with closing(Journal(tmp_path / "runs.sqlite")) as journal:
-        async with (
-            listening(journal, tools.toolbox) as url,
-            connected(url, "legacy") as client,
-            httpx2.AsyncClient() as http,
-        ):
-            running = asyncio.ensure_future(client.call_tool("run", {"plan": READS}))
-            await asyncio.sleep(0.2)
-            for _ in range(120):
-                await _open(http, url)
-            assert content(await running)["status"] == "succeeded"
 
 
 class _Place(NamedTuple):
     peer: str
     since: float
-    rank: int
+    use: Use
 
 
-def test_who_leaves_is_idle_first_then_oldest_and_of_the_peer_that_has_the_most() -> None:
-    bounds = Bounds(total=6, each=4)
-    many = [_Place("evil", at, IDLE) for at in (3.0, 1.0, 2.0)]
-    own = _Place("me", 0.0, IDLE)
-    assert not is_crowded([*many, own], bounds, "me")
-    assert is_crowded([*many, own, own, own], bounds, "me")
-    assert one_to_close([*many, own, own], bounds, "me") == many[1]
-    ranks = [_Place("evil", at, rank) for at, rank in enumerate((BUSY, LISTENING, IDLE))]
-    assert not is_crowded(ranks, bounds, "evil")
+def test_who_leaves_is_idle_first_then_oldest_and_of_the_peer_that_has_the_most(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(connection, "MOST_OF_PEER", 4)
+    closed: Any = one_to_close
+    many = [_Place("evil", at, Use.IDLE) for at in (3.0, 1.0, 2.0)]
+    own = _Place("me", 0.0, Use.IDLE)
+    assert closed([*many, own, own], "me") == many[1]
+    uses = [_Place("evil", at, use) for at, use in enumerate((Use.BUSY, Use.LISTENING, Use.IDLE))]
     for left in (2, 1):
-        assert one_to_close(ranks, bounds, "evil") == ranks[left]
-        ranks.pop()
-    assert one_to_close(ranks, bounds, "evil") is None
+        assert closed(uses, "evil") == uses[left]
+        uses.pop()
+    assert closed(uses, "evil") is None

@@ -279,6 +279,16 @@ def test_a_project_has_its_own_servers(
     assert isinstance(uninstall(CLIENTS["claude-code"]), Installed)
 
 
+@pytest.mark.parametrize("entry", ['"httpUrl": "https://a", "url": "https://b"', '"url": 1'])
+def test_a_server_without_one_clear_address_stays(entry: str) -> None:
+    gemini = CLIENTS["gemini"]
+    text = f'{{"mcpServers": {{"a": {{{entry}}}, "b": {{"command": "b"}}}}}}'
+    file = written(gemini, text.encode())
+    done = install(gemini)
+    assert (done.moved, [*done.stays]) == (("b",), ["a"])
+    assert set(gemini.document(file.read_text()).servers) == {"toolplan", "a"}
+
+
 def test_a_server_of_the_same_name_is_not_replaced() -> None:
     text = '{"mcpServers": {"toolplan": {"command": "own"}, "a": {"command": "a"}}}'
     file = written(CURSOR, text.encode())

@@ -19,7 +19,7 @@ from toolplan.events import (
     StepStarted,
     StepSucceeded,
 )
-from toolplan.mcp_server._progress import Progress
+from toolplan.mcp_server._runs import Progress
 from toolplan.plan.model import Plan, Step
 
 FAILURE = Failure("tool-error", "no luck")

@@ -14,7 +14,7 @@ from tests.workers._office import office, over, plan_of, until, working
 from tests.workers.crew import crew
 from toolplan.events import RunState
 from toolplan_workers.job_runner import JobRunner
-from toolplan_workers.journal import SharedJournal, prune_shared
+from toolplan_workers.journal import SharedJournal
 from toolplan_workers.queue.procrastinate import Again, Job
 from toolplan_workers.worker import dispatch_for
 
@@ -70,8 +70,8 @@ async def test_runs_are_in_the_order_of_the_server(postgres: Server, shift: floa
         assert rows == [(True,), (True,)]
         assert [each.run for each in app.needed_journal().runs()] == runs[::-1]
         journal.rows("UPDATE runs SET status = 'succeeded', created_at = created_at - 1800", ())
-        assert prune_shared(journal, older_than_s=2_400, keep=0).runs == ()
-        assert prune_shared(journal, older_than_s=1_200, keep=0).runs == tuple(runs)
+        assert journal.prune(older_than_s=2_400, keep=0).runs == ()
+        assert journal.prune(older_than_s=1_200, keep=0).runs == tuple(runs)
 
 
 def test_a_difference_is_named(postgres: Server, shift: float) -> None:

@@ -7,7 +7,7 @@ from contextlib import closing
 import pytest
 
 from tests.postgres import Server
-from toolplan_workers.journal import SharedJournal, prune_shared
+from toolplan_workers.journal import SharedJournal
 from toolplan_workers.queue.dispatch import Dispatch
 
 _RUNS = 200_000
@@ -58,9 +58,9 @@ def test_one_worker_at_a_time_looks_for_lost_jobs(history: Dispatch) -> None:
 def test_a_pruning_is_one_pass(history: Dispatch) -> None:
     journal = history.journal
     start = time.perf_counter()
-    found = prune_shared(journal, older_than_s=0, keep=_RUNS - 12_000)
+    found = journal.prune(older_than_s=0, keep=_RUNS - 12_000)
     assert len(found.runs) == 12_000
-    done = prune_shared(journal, older_than_s=0, keep=_RUNS - 12_000, apply=True)
+    done = journal.prune(older_than_s=0, keep=_RUNS - 12_000, apply=True)
     assert (done.runs, done.kept) == (found.runs, found.kept)
-    assert prune_shared(journal, older_than_s=0, keep=_RUNS).runs == ()
+    assert journal.prune(older_than_s=0, keep=_RUNS).runs == ()
     assert time.perf_counter() - start < 20

@@ -6,7 +6,7 @@ from tests.postgres import Server
 from tests.workers._office import no_job_is_left, office, over, plan_of, status, until, working
 from toolplan.app.app import App
 from toolplan.events import RunState
-from toolplan_workers import worker
+from toolplan_workers import watch
 from toolplan_workers.queue.dispatch import Dispatch
 from toolplan_workers.worker import dispatch_for
 
@@ -40,7 +40,7 @@ async def test_a_worker_finds_a_run_that_has_no_job(
     postgres: Server, home: object, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     del home
-    monkeypatch.setattr(worker, "_LOST_EVERY", 1)
+    monkeypatch.setattr(watch, "_LOST_EVERY", 1)
     url = postgres.schema()
     with office(url) as app:
         run = await _submit(app)

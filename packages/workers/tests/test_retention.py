@@ -1,5 +1,6 @@
 """Older runs are removed from a journal in Postgres."""
 
+import time
 from collections.abc import Generator
 from contextlib import closing
 
@@ -8,7 +9,7 @@ import pytest
 from tests.postgres import Server
 from toolplan.events import Event, RunApproved, RunEnded, RunStarted, RunState, StepSucceeded
 from toolplan.storage.journal import JournalError, RunRecord, to_record
-from toolplan_workers.journal import SharedJournal, prune_shared
+from toolplan_workers.journal import SharedJournal
 from toolplan_workers.queue.dispatch import Dispatch
 
 DAY = 86_400.0
@@ -48,11 +49,11 @@ def keep_run(dispatch: Dispatch, name: str, status: RunState | None, output: str
 
 def test_older_runs_are_removed_with_all_that_belongs_to_them(dispatch: Dispatch) -> None:
     journal = dispatch.journal
-    shown = prune_shared(journal, older_than_s=5 * DAY, keep=2, now=10 * DAY)
+    shown = journal.prune(older_than_s=time.time() - 4.5 * DAY, keep=2)
     assert shown.runs == ("r0", "r1", "r2", "r3", "r4")
     assert shown.kept == 5
     assert len(journal.runs()) == 10
-    done = prune_shared(journal, older_than_s=5 * DAY, keep=2, now=10 * DAY, apply=True)
+    done = journal.prune(older_than_s=time.time() - 4.5 * DAY, keep=2, apply=True)
     assert done.runs == shown.runs
     assert [each.run for each in journal.runs()] == ["r9", "r8", "r7", "r6", "r5"]
     for name in done.runs:
@@ -75,7 +76,7 @@ def test_runs_that_are_open_or_worked_on_stay(url: str, dispatch: Dispatch) -> N
         for status in (None, RunState.WAITING, RunState.IN_DOUBT):
             keep_run(open_, f"open {status and status.value}", status, "")
         held = journal.take("r0")
-        done = prune_shared(journal, older_than_s=0, keep=0, now=20 * DAY, apply=True)
+        done = journal.prune(older_than_s=0, keep=0, apply=True)
         assert len(done.runs) == 9
         journal.release(held)
         left = {each.run for each in journal.runs()}

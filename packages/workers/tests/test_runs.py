@@ -246,7 +246,7 @@ async def test_a_job_whose_end_was_lost_is_put_back(postgres: Server) -> None:
         try:
             (job,) = await dispatch.queue.doing()
             assert job.run == run
-            watch = Watch(dispatch, "me")
+            watch = Watch(dispatch, "me", app.workers.queue)
             for busy in ({job.number}, {job.number}, set[int]()):
                 await watch.look_for_forgotten(busy)
                 assert await dispatch.queue.doing()  # it may have been taken just now

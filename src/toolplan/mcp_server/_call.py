@@ -4,36 +4,42 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
-from typing import Any, Final
+from functools import partial
+from typing import Any, Final, TypeAlias
 from urllib.parse import urlsplit
 
 import anyio
 from mcp import MCPError
-from mcp.types import CallToolRequestParams, CallToolResult, ElicitResult, TextContent
+from mcp.types import (
+    CallToolRequestParams,
+    CallToolResult,
+    ElicitResult,
+    InputRequiredResult,
+    TextContent,
+)
 
 from toolplan.app._approve import VALUES
 from toolplan.app.app import App
 from toolplan.app.limits import Concurrency
 from toolplan.base.threads import in_thread
 from toolplan.events import Run, RunState
-from toolplan.mcp_server._errors import CallRefused
-from toolplan.mcp_server._plans import CALL, Plans, Wanted
+from toolplan.mcp_server._plans import CALL, Plans
 from toolplan.mcp_server._questions import (
-    LinkQuestion,
-    PlanQuestion,
-    Question,
+    MAKE_CALLS,
+    REASON,
+    RUN_IT,
     Questions,
     Request,
-    ValuesQuestion,
+    Shown,
     can_ask,
-    link_question,
-    plan_question,
-    values_question,
+    form,
+    link,
 )
 from toolplan.mcp_server._reports import (
     MOST_OUTPUT,
+    CallRefused,
     effects_report,
     entry_report,
     page_report,
@@ -42,9 +48,11 @@ from toolplan.mcp_server._reports import (
 from toolplan.mcp_server._runs import ActiveRun, ApprovalNeeded, Runs, Values
 from toolplan.mcp_server._search import found_text
 from toolplan.plan.path import Json
-from toolplan.policy.approval import Approver
-from toolplan.policy.consent import needs_values
+from toolplan.policy.approval import Approver, effect_steps, said_yes
+from toolplan.policy.consent import Effect, effects_of, needs_values
 from toolplan.policy.execution_plan import ExecutionPlan
+from toolplan.show.approval_view import approval_text
+from toolplan.show.effects_view import effects_text
 from toolplan.show.runs_view import SHORT
 
 _LISTED: Final = 20
@@ -52,6 +60,10 @@ _BETWEEN_REPORTS_S: Final = 0.05
 _PERSON_S: Final = 300
 """How long a call waits for a person who has opened the studio, if it does not say so."""
 _LISTENS_S: Final = 0.3
+
+Result: TypeAlias = CallToolResult | InputRequiredResult
+GoesOn: TypeAlias = Callable[[ElicitResult], Awaitable[Result]]
+"""How a call goes on with the answer of its user."""
 
 
 class Backend(AbstractAsyncContextManager["Backend"]):
@@ -82,7 +94,7 @@ class Backend(AbstractAsyncContextManager["Backend"]):
         """
         self.app = app
         self.runs = Runs(app, approve=approve, concurrency=concurrency, timeout=timeout)
-        self.questions = Questions(
+        self.questions: Questions[tuple[Call, GoesOn]] = Questions(
             about_plans=elicit and approve != VALUES, about_values=elicit, studio=studio
         )
 
@@ -91,7 +103,7 @@ class Backend(AbstractAsyncContextManager["Backend"]):
 
 
 class Call:
-    """One call of a tool. `search`, `run` and `runs` return its result, or raise `CallRefused`."""
+    """One call of a tool; it goes on with a later request, where that has its user's answer."""
 
     def __init__(
         self, backend: Backend, plans: Plans, request: Request, params: CallToolRequestParams
@@ -103,31 +115,69 @@ class Call:
         self._request = request
         self._params = params
         self._arguments: dict[str, Any] = params.arguments or {}
+        self._known: dict[str, Json] = {}  # what the report says of the plan, without a run
+        self._needed: ApprovalNeeded | None = None
         self.key = request_key(request, request.request_id)
 
-    async def search(self) -> CallToolResult:
-        """Return the tools that match."""
+    async def result(self) -> Result:
+        """Return its result, or what its user is asked first.
+
+        Raises:
+            ToolplanError: it cannot be carried out.
+        """
+        if (answered := self._questions.answered(self._params)) is not None:
+            (call, goes_on), answer = answered
+            call._request, call.key = self._request, self.key
+            return await goes_on(answer)
+        match self._params.name:
+            case "search":
+                return self._search()
+            case "run":
+                return await self._run()
+            case _:
+                return await self._about_runs()
+
+    def _search(self) -> CallToolResult:
         query, detail = self._arguments.get("query", ""), self._arguments.get("detail", False)
         text = found_text(self._app.tools, query, self._app.faults, detail=detail)
         return CallToolResult(content=[TextContent(type="text", text=text)])
 
-    async def run(self) -> CallToolResult:
-        """Check a plan, a question or one call, and run it."""
-        if (answered := self._questions.answered(self._params)) is not None:
-            return await self._answered(*answered)
+    async def _run(self) -> Result:
+        """Check a plan, a question or one call, and run it, perhaps after a question."""
         wanted = await self._plans.wanted(self._arguments, request_key(self._request, ""))
-        if wanted.plan is None:
-            return result(wanted.report)
+        self._known, plan = wanted.report, wanted.plan
+        if plan is None:
+            return result(self._known)
         if self._arguments.get("only_check"):
             checked: dict[str, Json] = {
                 "runnable": True,
-                "effects": effects_report(wanted.plan, self._app.tools),
-                "unchecked_references": wanted.plan.unchecked_references,
+                "effects": effects_report(plan, self._app.tools),
+                "unchecked_references": plan.unchecked_references,
             }
-            return result(checked | wanted.report)
-        return await self._carried_out(self._started(wanted, wanted.plan), wanted.report)
+            return result(checked | self._known)
+        start = partial(self._runs.start, plan, taken=wanted.taken)
+        asks = self._questions.about_plans and not wanted.taken.touches(plan.effects)
+        by_values = asks and needs_values(plan) and can_ask(self._request)
+        if asks and plan.effects and not by_values:
+            text = approval_text(effect_steps(plan, self._app.tools), plan.digest)
+            if (shown := form(self._request, text, RUN_IT)) is not None:
+                return await self._ask(shown, partial(self._approved, start, plan.digest))
+        return await self._carried_out(start(values=by_values, request=self.key))
 
-    async def runs(self) -> CallToolResult:
+    async def _approved(
+        self, start: Callable[..., Awaitable[ActiveRun]], digest: str, answer: ElicitResult
+    ) -> Result:
+        """Start the plan that its user was shown, if the answer is a yes."""
+        if answer.action == "accept" and (answer.content or {}).get(RUN_IT) is True:
+            return await self._carried_out(start(approve=said_yes(digest), request=self.key))
+        raise CallRefused(
+            "approval-required",
+            "The user did not approve the plan; nothing was run.",
+            "Ask the user what to do instead.",
+            {"digest": digest},
+        )
+
+    async def _about_runs(self) -> Result:
         """List runs; show, resume or cancel one."""
         arguments, name = self._arguments, self._arguments.get("run")
         if name is None:
@@ -136,8 +186,6 @@ class Call:
             latest = await in_thread(self._app.runs, _LISTED)
             return result({"runs": [entry_report(entry) for entry in latest]})
         if arguments.get("action") == "resume":
-            if (answered := self._questions.answered(self._params)) is not None:
-                return await self._answered(*answered)
             return await self._carried_out(self._runs.resume(name, request=self.key))
         if arguments.get("action") == "cancel":
             await self._runs.cancel(name)
@@ -147,99 +195,65 @@ class Call:
         whole = run_report(run, plan, self._app, detail=True, most=None)
         return result(page_report(whole, arguments["path"], int(arguments.get("offset", 0))))
 
-    async def _started(self, wanted: Wanted, plan: ExecutionPlan) -> ActiveRun:
-        """Start a plan, after the question that the client may ask its user about it."""
-        approve: Approver | None = None
-        by_values = False
-        if self._questions.about_plans and not wanted.taken.touches(plan.effects):
-            by_values = can_ask(self._request) and needs_values(plan)
-            question = plan_question(self._request, wanted, plan, self._app.tools)
-            if question is not None and not by_values:
-                approve = question.approver(await self._ask(question))
-        return await self._runs.start(
-            plan, approve=approve, values=by_values, request=self.key, taken=wanted.taken
-        )
-
-    async def _carried_out(
-        self,
-        starting: Awaitable[ActiveRun],
-        report: dict[str, Json] | None = None,
-        *,
-        ask: bool = True,
-    ) -> CallToolResult:
-        """Wait for a run that is started or resumed, and for a person; `report` is known before."""
+    async def _carried_out(self, starting: Awaitable[ActiveRun]) -> Result:
+        """Wait for a run that is started or resumed, and for a person where it waits for one."""
         until = asyncio.get_running_loop().time() + self._arguments.get("wait_s", 0)
-        needed: ApprovalNeeded | None = None
         try:
             active = await starting
-            run, plan = await self._decided(active, ask=ask), active.plan
-        except ApprovalNeeded as error:
-            needed = error
-            run, plan = await self._runs.current(error.run)
+            run, plan = await self._watched(active), active.plan
+        except ApprovalNeeded as needed:
+            self._needed = needed
+            return await self._person(*await self._runs.current(needed.run), until)
+        effects = effects_of(run.waiting)
+        if effects and self._questions.about_values and active.task.done():
+            shown = form(self._request, effects_text(effects), MAKE_CALLS)
+            if shown is not None:
+                return await self._ask(shown, partial(self._decided, run.run, effects))
+        return await self._person(run, plan, until)
+
+    async def _decided(self, run: str, effects: Sequence[Effect], answer: ElicitResult) -> Result:
+        """Go on with a run whose calls its user was shown; without a decision they wait."""
+        said = answer.content or {}
+        resume = partial(self._runs.resume, run, request=self.key)
+        match answer.action, said.get(MAKE_CALLS):
+            case "accept", True:
+                return await self._carried_out(resume(allow=effects))
+            case ("decline", _) | ("accept", False):
+                reason = str(said.get(REASON) or "")
+                return await self._carried_out(resume(deny=effects, reason=reason))
+            case _:  # and they are not asked again
+                until = asyncio.get_running_loop().time() + self._arguments.get("wait_s", 0)
+                return await self._person(*await self._runs.current(run), until)
+
+    async def _person(self, run: Run, plan: ExecutionPlan | None, until: float) -> Result:
+        """Offer the studio's page of a run that waits, or wait for a person until `until`."""
         if run.status is RunState.WAITING:
-            run, plan = await self._person(run.run, until)
-            if run.status is RunState.WAITING and needed is not None:
-                raise needed
-        return self._ended(run, plan, report)
+            studio = self._questions.studio
+            shown = None if studio is None else link(self._request, run.run, studio)
+            if studio is not None and shown is not None and await _listens(studio):
+                return await self._ask(shown, partial(self._opened, run.run))
+            seconds = until - asyncio.get_running_loop().time()
+            run, plan = await self._runs.decided(run.run, seconds)
+        return self._ended(run, plan)
 
-    async def _decided(self, active: ActiveRun, *, ask: bool) -> Run:
-        """Return the run as it is after `wait_s`; its user is asked about calls that wait."""
-        while True:
-            run = await self._watched(active)
-            if not (ask and self._questions.about_values and active.task.done()):
-                return run
-            question = values_question(self._request, run)
-            if question is None:
-                return run
-            decision = question.decision(await self._ask(question))
-            if decision.leaves:
-                return run
-            active = await self._runs.resume(run.run, request=self.key, decision=decision)
+    async def _opened(self, run: str, answer: ElicitResult) -> Result:
+        """Give a person who opens the page time to decide, unless the call says how much."""
+        opens = answer.action == "accept"
+        seconds: float = self._arguments.get("wait_s", _PERSON_S) if opens else 0
+        return self._ended(*await self._runs.decided(run, seconds))
 
-    async def _person(self, run: str, until: float) -> tuple[Run, ExecutionPlan | None]:
-        """Offer the studio's page of a run that waits, and wait for a person until `until`.
+    async def _ask(self, shown: Shown, goes_on: GoesOn) -> Result:
+        held = (self, goes_on)
+        answer = await self._questions.ask(self._request, self._params, shown, held)
+        return answer if isinstance(answer, InputRequiredResult) else await goes_on(answer)
 
-        A person who opens the page is given time to decide, unless the call says how long it waits.
-        """
-        studio, question = self._questions.studio, None
-        if studio is not None and await _listens(studio):
-            question = link_question(self._request, run, studio)
-        if question is None:
-            return await self._runs.decided(run, until - asyncio.get_running_loop().time())
-        return await self._runs.decided(run, self._patience(await self._ask(question)))
-
-    async def _answered(self, question: Question, answer: ElicitResult) -> CallToolResult:
-        """Continue with what the user was asked about."""
-        match question:
-            case PlanQuestion(wanted=wanted, plan=plan):
-                approve = question.approver(answer)
-                starting = self._runs.start(
-                    plan, approve=approve, request=self.key, taken=wanted.taken
-                )
-                return await self._carried_out(starting, wanted.report)
-            case ValuesQuestion():
-                decision = question.decision(answer)
-                starting = self._runs.resume(decision.run, request=self.key, decision=decision)
-                # a person who leaves the calls waiting is not asked again
-                return await self._carried_out(starting, ask=not decision.leaves)
-            case LinkQuestion(run=name):
-                return self._ended(*await self._runs.decided(name, self._patience(answer)))
-
-    async def _ask(self, question: Question) -> ElicitResult:
-        return await self._questions.ask(self._request, self._params, question)
-
-    def _patience(self, answer: ElicitResult) -> float:
-        """Return how many seconds the call waits after its user was offered a page."""
-        waits: float = self._arguments.get("wait_s", _PERSON_S)
-        return waits if answer.action == "accept" else 0
-
-    def _ended(
-        self, run: Run, plan: ExecutionPlan | None, report: dict[str, Json] | None = None
-    ) -> CallToolResult:
+    def _ended(self, run: Run, plan: ExecutionPlan | None) -> CallToolResult:
         """Return a run, or what its one call gave."""
+        if self._needed is not None and run.status is RunState.WAITING:
+            raise self._needed
         if "tool" in self._arguments and (blocks := _blocks(run)) is not None:
             return blocks
-        whole = self._report(run, plan) | (report or {})
+        whole = self._report(run, plan) | self._known
         return result(whole, is_error=run.status is RunState.FAILED)
 
     def _report(self, run: Run, plan: ExecutionPlan | None) -> dict[str, Json]:

@@ -24,7 +24,11 @@ _STEP: Final = "  "
 
 
 class BrokenFile(Exception):
-    """The file cannot be read, or cannot be changed safely; the text says why."""
+    """The file cannot be read, or cannot be changed safely; `help` says what to do."""
+
+    def __init__(self, said: str, help: str = "") -> None:
+        super().__init__(said)
+        self.help = help
 
 
 class Added(Struct, frozen=True):

@@ -8,6 +8,7 @@ as what they are, and no call is made again.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from itertools import count
 from typing import Final
 
 from msgspec import Struct
@@ -17,8 +18,7 @@ from toolplan.app import resume as resuming
 from toolplan.app.app import App
 from toolplan.engine import CannotRun, deltas
 from toolplan.events import Event, StepSucceeded, fold
-from toolplan.mcp_server._errors import CallRefused
-from toolplan.mcp_server._reports import shape
+from toolplan.mcp_server._reports import CallRefused, shape
 from toolplan.plan.canonical import EARLIER
 from toolplan.plan.model import Plan, Ref, Step, map_plan_refs, rename_steps, step_refs
 from toolplan.plan.model import refs as refs_in
@@ -65,22 +65,22 @@ def with_earlier(plan: Plan, app: App) -> tuple[Plan, Taken]:
     Raises:
         CallRefused: a reference names no result that is there.
     """
-    refs = [ref for ref in _refs(plan) if ref.step.startswith(EARLIER)]
-    starts = dict.fromkeys(ref.step for ref in refs)
-    runs = {start: _run(app, start.removeprefix(EARLIER)) for start in starts}
-    copies: dict[str, dict[str, str]] = {start: {} for start in starts}
+    found = [ref for step in plan.steps for _, ref in step_refs(step)]
+    found += () if plan.output is None else refs_in(plan.output)
+    refs = [ref for ref in found if ref.step.startswith(EARLIER)]
+    copies: dict[str, dict[str, str]] = {}
+    by_run: dict[str, dict[str, str]] = {}
     ids = {step.id for step in plan.steps}
-    for ref in refs:
-        run, names = runs[ref.step], copies[ref.step]
-        for each in _before(run, _checked(run, ref)):
-            if each not in names:
-                names[each] = _new_id(run, each, ids)
-                ids.add(names[each])
     steps: list[Step] = []
     events: list[Event] = []
-    by_run: dict[str, dict[str, str]] = {}
-    for start, names in copies.items():
-        run, of_run = runs[start], {copy: of for of, copy in names.items()}
+    for start in dict.fromkeys(ref.step for ref in refs):
+        run, names = _run(app, start.removeprefix(EARLIER)), copies.setdefault(start, {})
+        for ref in refs:
+            for each in _before(run, _checked(run, ref)) if ref.step == start else ():
+                if each not in names:
+                    names[each] = _new_id(run, each, ids)
+                    ids.add(names[each])
+        of_run = {copy: of for of, copy in names.items()}
         renamed = rename_steps(run.plan.plan, names).steps
         steps += [replace(each, after=()) for each in renamed if each.id in of_run]
         by_run.setdefault(run.name, {}).update(of_run)
@@ -113,11 +113,6 @@ def repeated(plan: ExecutionPlan, start: str, app: App, known: Taken) -> Taken:
     )
 
 
-def _refs(plan: Plan) -> list[Ref]:
-    found = [ref for step in plan.steps for _, ref in step_refs(step)]
-    return found if plan.output is None else [*found, *refs_in(plan.output)]
-
-
 def _run(app: App, start: str) -> _Earlier:
     journal: Store = app.needed_journal()
     try:
@@ -139,38 +134,37 @@ def _checked(run: _Earlier, ref: Ref) -> str:
     shown = f"${{{ref.step}{print_path(ref.path)}}}"
     step = ref.path[0] if ref.path else None
     if not isinstance(step, str) or step not in done:
-        named = ", ".join(each for each in list(results)[:_MOST_NAMED] if each in done)
+        named = ", ".join([each for each in results if each in done][:_MOST_NAMED])
         said = f"The run has no result for {shown}."
-        raise CallRefused("unknown-path", said, f"It has results of: {named or 'no step'}.")
+        raise _unknown(said, f"It has results of: {named or 'no step'}.")
     value = results[step].output
     try:
         select(value, ref.path[1:])
     except NotThere as error:
         said = f"The run has nothing for {shown}: {error}."
-        raise CallRefused("unknown-path", said, f"{step}: {shape(value)}.") from None
+        raise _unknown(said, f"{step}: {shape(value)}.") from None
     missing = [each for each in _before(run, step) if each not in done]
     if missing:
         said = f"{shown} depends on {missing[0]!r}, which has no result."
-        raise CallRefused("unknown-path", said, "Call the tools again.")
+        raise _unknown(said, "Call the tools again.")
     return step
+
+
+def _unknown(said: str, help: str) -> CallRefused:
+    return CallRefused("unknown-path", said, help)
 
 
 def _before(run: _Earlier, step: str) -> tuple[str, ...]:
     """Return `step` and all steps that its result depends on."""
-    steps: Mapping[str, Step] = {each.id: each for each in run.plan.plan.steps}
-    found: dict[str, None] = {}
-    open_ = [step]
-    while open_:
-        name = open_.pop()
-        if name not in found:
-            found[name] = None
-            open_ += [ref.step for _, ref in step_refs(steps[name]) if ref.step in steps]
+    steps = {each.id: each for each in run.plan.plan.steps}
+    found = [step]
+    for name in found:  # which grows
+        before = (ref.step for _, ref in step_refs(steps[name]))
+        found += [each for each in dict.fromkeys(before) if each in steps and each not in found]
     return tuple(found)
 
 
 def _new_id(run: _Earlier, step: str, ids: set[str]) -> str:
-    name, count = f"{run.name[:SHORT]}-{step}"[:_MOST_ID], 0
-    while name in ids:
-        count += 1
-        name = f"{run.name[:SHORT]}-{count}"
-    return name
+    name = f"{run.name[:SHORT]}-{step}"[:_MOST_ID]
+    others = (f"{run.name[:SHORT]}-{number}" for number in count(1))
+    return name if name not in ids else next(each for each in others if each not in ids)

@@ -8,7 +8,7 @@ from collections import OrderedDict
 from collections.abc import Mapping
 from typing import Any, Final
 
-from msgspec import Struct
+from msgspec import Struct, to_builtins
 from msgspec.structs import replace
 
 from toolplan.app.app import App
@@ -18,8 +18,7 @@ from toolplan.base.threads import in_thread
 from toolplan.compiler import parse
 from toolplan.dialects import dialect_of
 from toolplan.mcp_server._earlier import NOTHING, Taken, repeated, with_earlier
-from toolplan.mcp_server._errors import CallRefused
-from toolplan.mcp_server._reports import plan_report, problems_report
+from toolplan.mcp_server._reports import CallRefused, plan_report, problems_report
 from toolplan.mcp_server._search import left_out
 from toolplan.plan.canonical import EARLIER, dump
 from toolplan.plan.model import Literal, Plan, Ref, Step
@@ -98,7 +97,15 @@ class Plans:
         checked, taken = await in_thread(self._read, text)
         report = problems_report(checked.diagnostics)
         if checked.plan is None:
-            raise self._bad_plan(report, (caller, text))
+            known = (caller, text, str(report))  # tools of a late server make other problems
+            if known in self._refused:
+                said = "Unchanged: the same plan has the same problems."
+                raise CallRefused("bad-plan", said, "Change what they name.")
+            self._refused[known] = None
+            while len(self._refused) > _MOST_REMEMBERED:
+                self._refused.popitem(last=False)
+            said = f"The plan does not pass the check; nothing was run.{left_out(self._app.faults)}"
+            raise CallRefused("bad-plan", said, None, report)
         plan = checked.plan.plan
         query = plan.metadata.get("query")
         kept = replace(plan, metadata={"query": query} if isinstance(query, str) else {})
@@ -113,17 +120,6 @@ class Plans:
                 plan, taken = with_earlier(parsed.plan, app)
                 text, dialect = json.dumps(dump(plan), ensure_ascii=False), "toolplan"
         return app.check(text, dialect=dialect), taken
-
-    def _bad_plan(self, report: dict[str, Json], key: object) -> CallRefused:
-        if key in self._refused:
-            said = "Unchanged: the same plan has the same problems."
-            return CallRefused("bad-plan", said, "Change what they name.")
-        self._refused[key] = None
-        while len(self._refused) > _MOST_REMEMBERED:
-            self._refused.popitem(last=False)
-        said = "The plan does not pass the check; nothing was run."
-        said += left_out(self._app.faults)
-        return CallRefused("bad-plan", said, None, report)
 
     async def _planned(self, question: str) -> Wanted:
         try:
@@ -142,8 +138,10 @@ class Plans:
         match asked.proposal:
             case Clarification() as what:
                 # words that the planner does not know are known to the caller
-                report = {"help": _WRITE_IT} if what.unexplained else {}
-                return Wanted(None, {**report, "clarification": _clarification(what), **missing})
+                report: dict[str, Json] = {"help": _WRITE_IT} if what.unexplained else {}
+                asks = to_builtins(what)
+                del asks["plans"]
+                return Wanted(None, {**report, "clarification": asks, **missing})
             case Refusal(reason=reason):
                 return Wanted(None, {"refusal": {"reason": reason}, **missing})
             case _:
@@ -164,13 +162,3 @@ def _text(plan: Json) -> str:
         return plan if isinstance(plan, str) else json.dumps(plan, ensure_ascii=False)
     except RecursionError:
         raise CallRefused("too-deep", "The plan is nested too deep to be read.") from None
-
-
-def _clarification(what: Clarification) -> Json:
-    return {
-        "question": what.question,
-        "options": [*what.options],
-        "unexplained": [*what.unexplained],
-        "partial_plan": what.partial_plan,
-        "examples": [*what.examples],
-    }

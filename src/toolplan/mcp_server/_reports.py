@@ -1,19 +1,20 @@
-"""Plans and runs as JSON for clients, with limited sizes."""
+"""Plans, runs and errors as JSON for clients, with limited sizes."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from types import MappingProxyType
 from typing import Final, cast
 
 from msgspec.structs import replace
 
 from toolplan.app.app import App
+from toolplan.base.errors import ToolplanError
 from toolplan.compiler import output_schemas
 from toolplan.events import Run, RunState, StepState
 from toolplan.events import to_json as run_to_json
-from toolplan.mcp_server._errors import CallRefused
 from toolplan.mcp_server._terminal_command import terminal_command
 from toolplan.plan.canonical import dump
 from toolplan.plan.diagnostics import Diagnostic
@@ -42,6 +43,26 @@ _MOST_NAME: Final = 64
 _BEGINNING: Final = 500
 _BRIEF: Final = frozenset(("state", "error", "reason", "calls_waiting", "calls_in_doubt"))
 """Fields of a step in a report without `detail`."""
+
+
+class CallRefused(ToolplanError):
+    """A tool call was refused. `more` is reported beside the error: diagnostics, or effects."""
+
+    def __init__(
+        self,
+        code: str,
+        message: str,
+        help: str | None = None,
+        more: Mapping[str, Json] = MappingProxyType({}),
+    ) -> None:
+        super().__init__(code, message, help)
+        self.more = dict(more)
+
+
+def error_report(error: ToolplanError) -> dict[str, Json]:
+    """Return the content of the result that a client gets."""
+    report: Json = {"code": error.code, "message": error.message, "help": error.help or None}
+    return {"error": report, **(error.more if isinstance(error, CallRefused) else {})}
 
 
 def effects_report(plan: ExecutionPlan, tools: Toolbox) -> Json:
@@ -227,21 +248,19 @@ def help_(run: Run) -> str | None:
 
 def approval_help(run: str) -> str:
     """Return how a person approves the waiting `run`, having seen its effects."""
-    return f"A model cannot approve. {_person_help(run, 'the effects')}"
+    return _person_help(run, "A model cannot approve.", "the effects")
 
 
 def values_help(run: str, steps: Sequence[str]) -> str:
     """Return how a person decides about the calls of `steps` that wait with their values."""
     shown = ", ".join(steps[:_MOST_STEPS])
-    return (
-        f"Calls of {shown} wait with their values (`calls_waiting` of each step), and a model"
-        f" cannot approve them. {_person_help(run, 'each call')}"
-    )
+    said = f"Calls of {shown} wait with their values (`calls_waiting` of each step), and a model"
+    return _person_help(run, f"{said} cannot approve them.", "each call")
 
 
-def _person_help(run: str, shown: str) -> str:
+def _person_help(run: str, said: str, shown: str) -> str:
     return (
-        "A person decides in the studio, or in a terminal, where this command shows"
+        f"{said} A person decides in the studio, or in a terminal, where this command shows"
         f" {shown}, and asks: {terminal_command('resume', run)}\nThen `runs` with run {run!r} has"
         " the result; with `wait_s` it waits for the person."
     )

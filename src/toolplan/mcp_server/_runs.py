@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import uuid
-from collections.abc import AsyncGenerator, Callable, Coroutine
+from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from functools import partial
 from typing import Final, Literal, TypeAlias
@@ -19,12 +19,25 @@ from toolplan.base.errors import ToolplanError
 from toolplan.base.threads import in_thread
 from toolplan.engine import CannotRun
 from toolplan.engine import cancel as cancel_detached
-from toolplan.events import Run, RunState
+from toolplan.events import (
+    ApprovalStaged,
+    Event,
+    Folding,
+    ItemEnded,
+    Run,
+    RunApproved,
+    RunState,
+    RunWaiting,
+    StepCancelled,
+    StepFailed,
+    StepProgressed,
+    StepSkipped,
+    StepStarted,
+    StepSucceeded,
+)
 from toolplan.mcp_server._earlier import NOTHING, Taken
-from toolplan.mcp_server._errors import CallRefused
-from toolplan.mcp_server._progress import Progress
-from toolplan.mcp_server._questions import Decision
-from toolplan.mcp_server._reports import approval_help, effects_report
+from toolplan.mcp_server._reports import CallRefused, approval_help, effects_report
+from toolplan.plan.model import Plan
 from toolplan.policy.approval import (
     Approval,
     ApprovalRequired,
@@ -33,10 +46,18 @@ from toolplan.policy.approval import (
     needs_no_approval,
 )
 from toolplan.policy.approval import approve as approve_plan
+from toolplan.policy.consent import Effect
 from toolplan.policy.execution_plan import ExecutionPlan
 from toolplan.schema.tool import Toolbox
 from toolplan.show.runs_view import SHORT
 from toolplan.storage.journal import JournalError, follow
+
+_BEGUN: Final = 0.1
+_NEARLY: Final = 0.9
+_MOST_WORDS: Final = 200
+_ENDS: Final[dict[type, str]] = {
+    StepSucceeded: "succeeded", StepSkipped: "skipped", StepCancelled: "cancelled",
+}  # fmt: skip
 
 MOST_RUNS: Final = 16
 """The maximum number of concurrent runs."""
@@ -48,6 +69,66 @@ _LOOK_S: Final = 0.05
 _RESUME_ELSEWHERE: Final = "Resume it where it was started, with its own tools: `toolplan resume`."
 
 Values: TypeAlias = Literal["values"]
+
+
+class Progress:
+    """The progress of a run: `done` of `total` steps, with fractions for unfinished steps.
+
+    `message` is the last event. `stored` is set when the run is on disk, or over.
+    """
+
+    def __init__(self, plan: Plan, taken: int = 0) -> None:
+        """Begin a run of `plan` with so many events that were taken from earlier runs."""
+        self.done = 0.0
+        self.total = float(len(plan.steps))
+        self.message = ""
+        self.stored = asyncio.Event()
+        self._folding = Folding()
+        self._unstored = 1 + taken  # events that come before the journal has the run
+        self._tools = {step.id: step.tool for step in plan.steps}
+        self._shares: dict[str, float] = {}  # the part of each step that is done
+        self._items: dict[str, int] = {}
+
+    def add(self, event: Event) -> None:
+        """Add the next event of the run."""
+        self._folding.add(event)
+        if self._unstored:
+            self._unstored -= 1
+        elif not isinstance(event, ApprovalStaged | RunApproved | RunWaiting):
+            self.stored.set()  # nothing else happens before that
+        match event:
+            case StepStarted(step=step, items=items):
+                self._items[step] = max(items or 0, 1)
+                self._grow(step, _BEGUN, "started")
+            case ItemEnded(step=step):
+                known = self._shares.get(step, _BEGUN)
+                share = known + (_NEARLY - _BEGUN) / self._items.get(step, 1)
+                self._grow(step, min(share, _NEARLY), "next item")
+            case StepProgressed(step=step, done=done, total=total, message=message):
+                part = min(max(done / total, 0.0), 1.0) if total else 0.0
+                self._grow(step, _BEGUN + (_NEARLY - _BEGUN) * part, message or "running")
+            case StepFailed(step=step, failure=failure):
+                self._grow(step, 1.0, f"failed: {failure.message}")
+            case StepSucceeded() | StepSkipped() | StepCancelled():
+                self._grow(event.step, 1.0, _ENDS[type(event)])
+            case _:
+                pass
+
+    def catch_up(self, events: Iterable[Event]) -> None:
+        """Add the events from before the run was resumed."""
+        for event in events:
+            self.add(event)
+        self.stored.clear()
+
+    def run(self) -> Run:
+        """Return the run."""
+        return self._folding.run()
+
+    def _grow(self, step: str, share: float, words: str) -> None:
+        if step in self._tools and share > self._shares.get(step, 0.0):
+            self._shares[step] = share
+            self.done = max(self.done, sum(self._shares.values()))
+            self.message = f"{step} ({self._tools[step]}): {words}"[:_MOST_WORDS]
 
 
 class ActiveRun(Struct, eq=False):
@@ -192,28 +273,34 @@ class Runs(AbstractAsyncContextManager["Runs"]):
     def _start(
         self, plan: ExecutionPlan, approve: Approver | str, request: object, taken: Taken
     ) -> ActiveRun:
-        name, progress = uuid.uuid4().hex, Progress(plan.plan)
+        name, progress = uuid.uuid4().hex, Progress(plan.plan, len(taken.events))
         running = partial(self._app.run, plan, run_id=name, approve=approve, done=taken.events)
         return self._begin(name, plan, progress, running, request)
 
     async def resume(
-        self, prefix: str, *, request: object = None, decision: Decision | None = None
+        self,
+        prefix: str,
+        *,
+        request: object = None,
+        allow: Sequence[Effect] = (),
+        deny: Sequence[Effect] = (),
+        reason: str = "",
     ) -> ActiveRun:
         """Resume the run whose name begins with `prefix`; an active run is just returned.
 
-        `request` names the request that may cancel it, if this resumes it. `decision` is about its
-        calls that wait.
+        `request` names the request that may cancel it, if this resumes it. Of its calls that wait
+        `allow` are made and `deny` are not, for `reason`.
 
         Raises:
             CallRefused: its plan is not valid with these tools, it uses a tool that is not allowed,
                 there are too many runs, or it is active and a decision comes too late.
         """
         name = await in_thread(self._journal.find, prefix)
-        decided, plan = decision or Decision(name), await self._plan_of(name)
+        plan = await self._plan_of(name)
         self._check_allowed(plan)
         events = await in_thread(self._journal.events, name)
         if name in self._active:  # perhaps another request was faster
-            if not decided.leaves:
+            if allow or deny:
                 said = "Another request works on the run; the answer was not used."
                 raise CallRefused("busy", said, _shown_by(name))
             return self._active[name]
@@ -222,9 +309,9 @@ class Runs(AbstractAsyncContextManager["Runs"]):
         running = partial(
             self._app.resume,
             name,
-            allow=decided.allow,
-            deny=decided.deny,
-            reason=decided.reason,
+            allow=allow,
+            deny=deny,
+            reason=reason,
             approve=VALUES if self._by_values else self._approve or _wait_for_person,
         )
         return self._begin(name, plan, progress, running, request)

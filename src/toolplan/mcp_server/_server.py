@@ -9,7 +9,7 @@ from collections.abc import AsyncGenerator, Callable, Collection
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal
 
 from mcp import MCPError
 from mcp.server import Server
@@ -34,14 +34,12 @@ from toolplan.base.errors import ToolplanError
 from toolplan.base.release import own_version
 from toolplan.base.threads import in_thread
 from toolplan.mcp_server._call import Backend, Call, request_key, result
-from toolplan.mcp_server._errors import CallRefused, error_report
 from toolplan.mcp_server._plans import Plans
-from toolplan.mcp_server._questions import InputRequired, Request
+from toolplan.mcp_server._questions import Request
+from toolplan.mcp_server._reports import CallRefused, error_report
 from toolplan.mcp_server._runs import Values
 from toolplan.mcp_server._search import left_out, sources_line
-from toolplan.mcp_server._sessions import Sessions
 from toolplan.mcp_server._tools import INSTRUCTIONS, tools_of
-from toolplan.mcp_server.http.crowd import Bounds
 from toolplan.mcp_server.http.guard import Guard, Rules
 from toolplan.mcp_server.http.secret_file import kept_secret
 from toolplan.mcp_server.http.serving import checked_rules, serve_http
@@ -54,15 +52,12 @@ from toolplan.tools.search import index_of
 _SHOWN_SOURCES: Final = 6
 _MOST_FAULTS: Final = 8
 
-
-Transport: TypeAlias = Literal["stdio", "http"]
-
 PATH: Final = "/mcp"
 TOKEN_FILE: Final = "mcp.token"  # noqa: S105 — the name of a file
 DEFAULT_PORT: Final = 8722
 
-SESSIONS: Final = Bounds(total=200, each=100)
-"""The most sessions, of all peers together and of each address."""
+MOST_SESSIONS: Final = 1_000
+"""The most sessions; one that is idle for half an hour is closed."""
 
 
 def make_server(backend: Backend) -> Server[str]:
@@ -110,13 +105,10 @@ class _Tools:
             hint = did_you_mean(near(params.name, self._inputs)) or "`tools/list` lists them."
             raise MCPError(INVALID_PARAMS, f"There is no tool {params.name[:100]!r}. {hint}")
         call = Call(self._backend, self._plans, request, params)
-        answers = {"search": call.search, "run": call.run, "runs": call.runs}
         try:
             self._check(params)
             await in_thread(self._backend.app.refresh)
-            ended = await answers[params.name]()
-        except InputRequired as asked:
-            ended = asked.result
+            ended = await call.result()
         except ToolplanError as error:
             ended = result(error_report(error), is_error=True)
         self._backend.runs.answered(call.key)
@@ -143,7 +135,7 @@ async def serve(
     timeout: float | None = None,
     elicit: bool = False,
     studio: str | None = None,
-    transport: Transport = "stdio",
+    transport: Literal["stdio", "http"] = "stdio",
     host: str = "127.0.0.1",
     port: int = DEFAULT_PORT,
     token: str | None = None,
@@ -216,18 +208,18 @@ def http_app(server: Server[str], rules: Rules) -> ASGIApp:
     app = server.streamable_http_app(
         streamable_http_path=PATH,
         max_request_body_size=rules.most_body,
-        max_sessions=SESSIONS.total + 8,  # for sessions that are opened at the same moment
+        max_sessions=MOST_SESSIONS,
         # the guard checks Host and Origin, more strictly
         transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
     )
-    return Guard(Sessions(app, SESSIONS, PATH), rules)
-
-
-def _report(on_ready: Callable[[str], None] | None, url: str) -> None:
-    if on_ready is not None:
-        on_ready(f"{url}{PATH}")
+    return Guard(app, rules)
 
 
 async def _over_stdio(server: Server[str]) -> None:
     async with stdio_server() as (incoming, outgoing):
         await server.run(incoming, outgoing, server.create_initialization_options())
+
+
+def _report(on_ready: Callable[[str], None] | None, url: str) -> None:
+    if on_ready is not None:
+        on_ready(f"{url}{PATH}")

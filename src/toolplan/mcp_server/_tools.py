@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any, Final
+from typing import Final
 
 from mcp.types import Tool, ToolAnnotations
 
@@ -38,6 +38,12 @@ EXAMPLE: Final[Json] = {
 }
 """A plan with each thing that most plans need; its tools exist nowhere."""
 
+_ACTS: Final = ToolAnnotations(read_only_hint=False, destructive_hint=True)
+_SEARCH: Final = (
+    "Find tools by words or names; they come as `name(argument: type, optional?: type) -> "
+    "type`, with `detail` as JSON Schemas. Without words: the servers."
+)
+_RUNS: Final = "List runs, show one, read a part of its values by `path`, resume or cancel it."
 _RUN: Final = (
     "Run a plan, or one call (`tool`, `args`). A plan, as JSON or as text in any dialect: "
     f"{json.dumps(EXAMPLE, separators=(',', ':'))} "
@@ -51,76 +57,53 @@ _NAME: Final[dict[str, Json]] = {
     "type": "string",
     "description": "A run's name, or its beginning.",
 }
-_WAIT: Final[Json] = {
-    "type": "number",
-    "minimum": 0,
-    "maximum": LONGEST_WAIT_S,
-}
+_WAIT: Final[Json] = {"type": "number", "minimum": 0, "maximum": LONGEST_WAIT_S}
 _DETAIL: Final[Json] = {"type": "boolean"}
 _QUESTION: Final[Json] = {
     "type": "string",
     "maxLength": MOST_QUESTION,
     "description": "Words that become a plan.",
 }
-_ACTS: Final = ToolAnnotations(read_only_hint=False, destructive_hint=True)
+_SEARCH_INPUT: Final[dict[str, Json]] = {
+    "query": {"type": "string", "maxLength": 1_000},
+    "detail": _DETAIL,
+}
+_RUN_INPUT: Final[dict[str, Json]] = {
+    "plan": {"type": ["object", "array", "string"]},
+    "question": _QUESTION,
+    "tool": {"type": "string"},
+    "args": {"type": "object"},
+    "use": {**_NAME, "description": "A run: equal steps are done."},
+    "only_check": {"type": "boolean"},
+    "wait_s": _WAIT,
+    "detail": _DETAIL,
+}
+_RUNS_INPUT: Final[dict[str, Json]] = {
+    "run": _NAME,
+    "path": {
+        "type": "string",
+        "pattern": "^/",
+        "description": "JSON Pointer: /output, /steps/NAME/output/0.",
+    },
+    "offset": {"type": "integer", "minimum": 0},
+    "action": {"enum": ["resume", "cancel"]},
+    "wait_s": _WAIT,
+    "detail": _DETAIL,
+}
+
+
+def tools_of(*, plans_questions: bool) -> tuple[Tool, ...]:
+    """Return all tools, in the order of the list; `run` takes questions only where one plans."""
+    run = {name: each for name, each in _RUN_INPUT.items() if plans_questions or name != "question"}
+    return (
+        _tool("search", _SEARCH, _SEARCH_INPUT, ToolAnnotations(read_only_hint=True)),
+        _tool("run", _RUN, run, _ACTS),
+        _tool("runs", _RUNS, _RUNS_INPUT, _ACTS),
+    )
 
 
 def _tool(
     name: str, description: str, properties: dict[str, Json], annotations: ToolAnnotations
 ) -> Tool:
-    schema: dict[str, Any] = {
-        "type": "object",
-        "properties": properties,
-        "additionalProperties": False,
-    }
+    schema = {"type": "object", "properties": properties, "additionalProperties": False}
     return Tool(name=name, description=description, input_schema=schema, annotations=annotations)
-
-
-def tools_of(*, plans_questions: bool) -> tuple[Tool, ...]:
-    """Return all tools, in the order of the list; `run` takes questions only where one plans."""
-    given: dict[str, Json] = {"plan": {"type": ["object", "array", "string"]}}
-    if plans_questions:
-        given["question"] = _QUESTION
-    return (
-        _tool(
-            "search",
-            "Find tools by words or names; they come as `name(argument: type, optional?: type) -> "
-            "type`, with `detail` as JSON Schemas. Without words: the servers.",
-            {
-                "query": {"type": "string", "maxLength": 1_000},
-                "detail": _DETAIL,
-            },
-            ToolAnnotations(read_only_hint=True),
-        ),
-        _tool(
-            "run",
-            _RUN,
-            {
-                **given,
-                "tool": {"type": "string"},
-                "args": {"type": "object"},
-                "use": {**_NAME, "description": "A run: equal steps are done."},
-                "only_check": {"type": "boolean"},
-                "wait_s": _WAIT,
-                "detail": _DETAIL,
-            },
-            _ACTS,
-        ),
-        _tool(
-            "runs",
-            "List runs, show one, read a part of its values by `path`, resume or cancel it.",
-            {
-                "run": _NAME,
-                "path": {
-                    "type": "string",
-                    "pattern": "^/",
-                    "description": "JSON Pointer: /output, /steps/NAME/output/0.",
-                },
-                "offset": {"type": "integer", "minimum": 0},
-                "action": {"enum": ["resume", "cancel"]},
-                "wait_s": _WAIT,
-                "detail": _DETAIL,
-            },
-            _ACTS,
-        ),
-    )

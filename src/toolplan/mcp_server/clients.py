@@ -61,59 +61,32 @@ class Client(Struct, frozen=True):
 _CODE: Final = "{config}/Code/User"
 _CLINE: Final = f"{_CODE}/globalStorage/saoudrizwan.claude-dev/settings"
 
-CLIENTS: Final = {
-    each.name: each
-    for each in (
-        Client(
-            name="claude-code",
-            user="~/.claude.json",
-            project=".mcp.json",
-            home="CLAUDE_CONFIG_DIR",
-            variable="${NAME}",
-        ),
-        Client(name="claude-desktop", user="{config}/Claude/claude_desktop_config.json"),
-        Client(
-            name="cline",
-            user=f"{_CLINE}/cline_mcp_settings.json",
-            urls=(("url", "sse"),),
-        ),
-        Client(
-            name="codex",
-            user="~/.codex/config.toml",
-            project=".codex/config.toml",
-            home="CODEX_HOME",
-            table="mcp_servers",
-        ),
-        Client(
-            name="cursor",
-            user="~/.cursor/mcp.json",
-            project=".cursor/mcp.json",
-            variable="${env:NAME}",
-        ),
-        Client(
-            name="gemini",
-            user="~/.gemini/settings.json",
-            project=".gemini/settings.json",
-            variable="${NAME}",
-            short=True,
-            urls=(("httpUrl", "http"), ("url", "sse")),
-        ),
-        Client(
-            name="vscode",
-            user=f"{_CODE}/mcp.json",
-            project=".vscode/mcp.json",
-            table="servers",
-            variable="${env:NAME}",
-            type="stdio",
-        ),
-        Client(
-            name="windsurf",
-            user="~/.codeium/windsurf/mcp_config.json",
-            variable="${env:NAME}",
-            urls=(("serverUrl", "http"), ("url", "http")),
-        ),
-    )
-}
+_ALL: Final = (
+    Client(
+        "claude-code", "~/.claude.json", ".mcp.json",
+        home="CLAUDE_CONFIG_DIR", variable="${NAME}",
+    ),
+    Client("claude-desktop", "{config}/Claude/claude_desktop_config.json"),
+    Client("cline", f"{_CLINE}/cline_mcp_settings.json", urls=(("url", "sse"),)),
+    Client(
+        "codex", "~/.codex/config.toml", ".codex/config.toml",
+        home="CODEX_HOME", table="mcp_servers",
+    ),
+    Client("cursor", "~/.cursor/mcp.json", ".cursor/mcp.json", variable="${env:NAME}"),
+    Client(
+        "gemini", "~/.gemini/settings.json", ".gemini/settings.json",
+        variable="${NAME}", short=True, urls=(("httpUrl", "http"), ("url", "sse")),
+    ),
+    Client(
+        "vscode", f"{_CODE}/mcp.json", ".vscode/mcp.json",
+        table="servers", variable="${env:NAME}", type="stdio",
+    ),
+    Client(
+        "windsurf", "~/.codeium/windsurf/mcp_config.json",
+        variable="${env:NAME}", urls=(("serverUrl", "http"), ("url", "http")),
+    ),
+)  # fmt: skip
+CLIENTS: Final = {each.name: each for each in _ALL}
 """All clients by name."""
 
 _FILTERS: Final = (
@@ -151,6 +124,8 @@ def converted(client: Client, name: str, entry: Json) -> dict[str, Json]:
     if filters := [key for key in _FILTERS if entry.get(key)]:
         raise Stays(f"{filters[0]} says which of its tools may be used")
     urls = dict(client.urls)
+    if len(urls.keys() & entry.keys()) > 1:
+        raise Stays("it has two addresses")
     found: dict[str, Json] = {}
     for key, value in entry.items():
         if key in urls:

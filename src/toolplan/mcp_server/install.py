@@ -65,42 +65,39 @@ def install(
     Raises:
         ToolplanError: a file cannot be read or changed; then nothing is.
     """
-    file = _ClientFile(client, project)
-    now = file.changeable()
-    before = file.original(now)
-    document = file.document(before)
-    moved, stays = _movable(client, document)
-    servers = dict(moved)
-    for other in others:
-        found, staying = from_client(other)
-        stays |= {f"{name} of {other.name}": reason for name, reason in staying.items()}
-        for name, entry in found.items():
-            if servers.setdefault(name, entry) != entry:
-                said = f"{name!r} is another server in {other.name}"
-                raise file.refused(said, "Give one of the two another name.")
-    if OWN in document.servers:
-        said = f"it has a server {OWN!r} already"
-        raise file.refused(said, "Remove that one, or give it another name.")
-    if not servers:
-        help = f"Add servers to {client.name}, or take those of another client: --from CLIENT."
-        raise file.refused("it has no server that toolplan can start", help)
-    named = [*dict.fromkeys(each for entry in servers.values() for each in variables(entry))]
-    command = [*own_command(), "mcp", "--tools", str(file.servers)]
-    environment = {VARIABLE: str(home().absolute())} if os.environ.get(VARIABLE) else {}
-    entry = own_entry(client, command, environment, named)
-    with file.refusing():
+    found = {other.name: from_client(other) for other in others}
+    with _opened(client, project) as file:
+        now = file.changeable()
+        before = file.original(now)
+        document = file.document(before)
+        moved, stays = _movable(client, document)
+        servers = dict(moved)
+        for other, (entries, staying) in found.items():
+            stays |= {f"{name} of {other}": reason for name, reason in staying.items()}
+            for name, entry in entries.items():
+                if servers.setdefault(name, entry) != entry:
+                    said = f"{name!r} is another server in {other}"
+                    raise BrokenFile(said, "Give one of the two another name.")
+        if OWN in document.servers:
+            said = f"it has a server {OWN!r} already"
+            raise BrokenFile(said, "Remove that one, or give it another name.")
+        if not servers:
+            help = f"Add servers to {client.name}, or take those of another client: --from CLIENT."
+            raise BrokenFile("it has no server that toolplan can start", help)
+        named = [*dict.fromkeys(each for entry in servers.values() for each in variables(entry))]
+        command = [*own_command(), "mcp", "--tools", str(file.servers)]
+        environment = {VARIABLE: str(home().absolute())} if os.environ.get(VARIABLE) else {}
+        entry = own_entry(client, command, environment, named)
         after = document.edited(moved, {OWN: Added(entry)}).encode()
-    done = Installed(file.path, after != now, file.servers, tuple(servers), stays)
-    if not dry:
-        text = json.dumps({"mcpServers": {**file.servers_behind(), **servers}}, indent=2)
-        with file.refusing():
+        if not dry:
+            text = json.dumps({"mcpServers": {**file.servers_behind(), **servers}}, indent=2)
             file.kept.mkdir(mode=0o700, parents=True, exist_ok=True)
             # the client's file is the last: after a crash before it, everything can be done again
             _write(file.before, before)
             write_whole(file.after, after)
             write_whole(file.servers, text)
             file.replace(now, after)
-    return done
+        return Installed(file.path, after != now, file.servers, tuple(servers), stays)
 
 
 def uninstall(client: Client, *, project: Path | None = None) -> Installed:
@@ -109,19 +106,17 @@ def uninstall(client: Client, *, project: Path | None = None) -> Installed:
     Raises:
         ToolplanError: the file cannot be read or changed; then nothing is.
     """
-    file = _ClientFile(client, project)
-    now = file.changeable()
-    if not file.after.is_file():
-        return Installed(file.path, False, file.servers)
-    moved, stays = _movable(client, file.document(file.read(file.before)))
-    original = file.original(now)
-    with file.refusing():
-        file.replace(now, original)
+    with _opened(client, project) as file:
+        now = file.changeable()
+        if not file.after.is_file():
+            return Installed(file.path, False, file.servers)
+        moved, stays = _movable(client, file.document(_content(file.before)))
+        file.replace(now, file.original(now))
         file.after.unlink()
         file.before.unlink(missing_ok=True)
         if set(file.servers_behind()) <= set(moved):
             file.servers.unlink(missing_ok=True)
-    return Installed(file.path, True, file.servers, tuple(moved), stays)
+        return Installed(file.path, True, file.servers, tuple(moved), stays)
 
 
 def from_client(
@@ -132,8 +127,8 @@ def from_client(
     Raises:
         ToolplanError: the client's file cannot be read.
     """
-    file = _ClientFile(client, project)
-    return _movable(client, file.document(file.original(file.read(file.path))))
+    with _opened(client, project) as file:
+        return _movable(client, file.document(file.original(_content(file.path))))
 
 
 def _movable(client: Client, document: Document) -> tuple[dict[str, Json], dict[str, str]]:
@@ -148,17 +143,40 @@ def _movable(client: Client, document: Document) -> tuple[dict[str, Json], dict[
     return moved, stays
 
 
+@contextmanager
+def _opened(client: Client, project: Path | None) -> Generator[_ClientFile]:
+    """Yield the file of a client; what is wrong with it is raised as an error of toolplan."""
+    if project is not None and not client.project:
+        said = f"{client.name} has no configuration in projects."
+        raise ToolplanError("client-file", said, "Leave out --project.")
+    file = _ClientFile(client, project)
+    with _refusing(file.path):
+        yield file
+
+
+@contextmanager
+def _refusing(path: Path | str) -> Generator[None]:
+    try:
+        yield
+        return
+    except UnicodeDecodeError:
+        said, help = "it is not UTF-8", _REPAIR
+    except BrokenFile as error:
+        said, help = str(error), error.help or _REPAIR
+    except OSError as error:
+        said, help = error.strerror or type(error).__name__, _REPAIR
+        path = error.filename or path
+    raise ToolplanError("client-file", f"{path} was not changed: {said}.", help)
+
+
 class _ClientFile:
     """A client's file, and the folder with what belongs to it.
 
     `before` and `after` are the file before and after `install`, `servers` is the configuration of
-    the servers that moved.
+    the servers that moved. Its methods raise `BrokenFile` and `OSError`.
     """
 
     def __init__(self, client: Client, project: Path | None) -> None:
-        if project is not None and not client.project:
-            said = f"{client.name} has no configuration in projects."
-            raise ToolplanError("client-file", said, "Leave out --project.")
         self._client = client
         self.path = client.path(project).absolute()
         name = client.name
@@ -169,35 +187,30 @@ class _ClientFile:
         self.servers = self.kept / "mcp.json"
 
     def changeable(self) -> bytes | None:
-        """Return the content, None if there is no file.
-
-        Raises:
-            ToolplanError: it must not be changed: a link, read-only, or in use.
-        """
+        """Return the content, None if there is no file; one that must not be changed is refused."""
         path = self.path
-        with self.refusing():
-            if path.is_symlink():
-                raise BrokenFile(f"it is a link to {path.readlink()}")
-            if not path.exists():
-                return None
-            if not path.is_file():
-                raise BrokenFile("it is no file")
-            if not path.stat().st_mode & stat.S_IWUSR or not os.access(path, os.W_OK):
-                raise BrokenFile("it is read-only")
-            if path.with_name(f"{path.name}.lock").exists():
-                raise BrokenFile("it is in use: the client has locked it")
-            release = try_lock(path)
-            if release is None:
-                raise BrokenFile("it is in use: another program has locked it")
-            release()
-        return self.read(path)
+        if path.is_symlink():
+            raise BrokenFile(f"it is a link to {path.readlink()}")
+        if not path.exists():
+            return None
+        if not path.is_file():
+            raise BrokenFile("it is no file")
+        if not path.stat().st_mode & stat.S_IWUSR or not os.access(path, os.W_OK):
+            raise BrokenFile("it is read-only")
+        if path.with_name(f"{path.name}.lock").exists():
+            raise BrokenFile("it is in use: the client has locked it")
+        release = try_lock(path)
+        if release is None:
+            raise BrokenFile("it is in use: another program has locked it")
+        release()
+        return _content(path)
 
     def original(self, now: bytes | None) -> bytes | None:
         """Return the content without toolplan, with what was changed in it since `install`."""
         if not self.after.is_file():
             return now
-        before = self.read(self.before)
-        if now is None or now == self.read(self.after):
+        before = _content(self.before)
+        if now is None or now == _content(self.after):
             return before
         document, was = self.document(now), self.document(before)
         moved, _ = _movable(self._client, was)
@@ -207,57 +220,37 @@ class _ClientFile:
             if name not in document.servers
         }
         is_new = self._client.table not in was.data
-        with self.refusing():
-            own = {OWN} & document.servers.keys()
-            return document.edited(own, back, drop_empty=is_new).encode()
+        own = {OWN} & document.servers.keys()
+        return document.edited(own, back, drop_empty=is_new).encode()
 
     def document(self, content: bytes | None) -> Document:
         """Read `content` in the client's format."""
-        with self.refusing():
-            return self._client.document((content or b"").decode())
+        return self._client.document((content or b"").decode())
 
     def servers_behind(self) -> dict[str, Json]:
         """Return the servers of toolplan's own configuration; a person may have added some."""
-        content = self.read(self.servers)
-        with self.refusing(self.servers):
+        with _refusing(self.servers):
+            content = _content(self.servers)
             return {} if content is None else JsonDocument(content.decode(), "mcpServers").servers
-
-    def read(self, path: Path) -> bytes | None:
-        """Return the content of a file, None if there is none."""
-        with self.refusing(path):
-            try:
-                content = path.read_bytes()
-            except FileNotFoundError:
-                return None
-            if len(content) > _MOST_BYTES:
-                raise BrokenFile(f"it has more than {_MOST_BYTES} bytes")
-            return content
 
     def replace(self, now: bytes | None, content: bytes | None) -> None:
         """Write the client's file, if it is still as it was read."""
-        if self.read(self.path) != now:
+        if _content(self.path) != now:
             raise BrokenFile("it is in use: it has changed meanwhile")
         if content != now:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             _write(self.path, content)
 
-    @contextmanager
-    def refusing(self, path: Path | None = None) -> Generator[None]:
-        """Raise what is wrong with a file as an error of toolplan."""
-        try:
-            yield
-            return
-        except UnicodeDecodeError:
-            said = "it is not UTF-8"
-        except BrokenFile as error:
-            said = str(error)
-        except OSError as error:
-            said = error.strerror or type(error).__name__
-        raise self.refused(said, _REPAIR, path)
 
-    def refused(self, said: str, help: str, path: Path | None = None) -> ToolplanError:
-        """Return the error for a file that was not changed."""
-        return ToolplanError("client-file", f"{path or self.path} was not changed: {said}.", help)
+def _content(path: Path) -> bytes | None:
+    """Return the content of a file, None if there is none."""
+    try:
+        content = path.read_bytes()
+    except FileNotFoundError:
+        return None
+    if len(content) > _MOST_BYTES:
+        raise BrokenFile(f"it has more than {_MOST_BYTES} bytes")
+    return content
 
 
 def _write(path: Path, content: bytes | None) -> None:

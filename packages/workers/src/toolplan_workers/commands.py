@@ -132,12 +132,15 @@ def submit_command(
         toolbox=toolbox, policy=policy, journal=journal, planner="offline", on_note=note
     ) as app:
         plan = checked_plan(app, plan_file, as_json=as_json)
+        approval: Approval | str | None = approve
+        if times is not None and approve == plan.digest:  # `submit` refuses any other digest
+            approval = approve_digest(plan, times)
         run = run_to_end(
             app.workers.submit(
                 plan,
                 today=today,
                 yes=yes,
-                approve=_approval(plan, approve, times),
+                approve=approval,
                 concurrency=concurrency,
                 timeout=timeout,
             )
@@ -151,11 +154,6 @@ def submit_command(
             return print_run(ended, ended.answer, as_json=as_json)
         _report(app, plan, run, waits=waits, as_json=as_json)
     return Exit.FINE.value
-
-
-def _approval(plan: ExecutionPlan, given: str | None, times: int | None) -> Approval | str | None:
-    """Return what `--approve` gives; a digest of another plan is refused when it is submitted."""
-    return given if times is None or given != plan.digest else approve_digest(plan, times)
 
 
 async def _followed(app: App, run: str) -> None:

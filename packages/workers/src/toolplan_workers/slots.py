@@ -7,20 +7,16 @@ import random
 from collections import deque
 from collections.abc import Callable, Collection
 from contextlib import suppress
-from typing import Final, NamedTuple, Protocol
+from typing import Final, NamedTuple
 
 from toolplan.base.threads import in_thread
 from toolplan.storage.journal import JournalError
+from toolplan_workers.queue.places import Places
 
 _PAUSE_S: Final = 0.02
 _LONGEST_PAUSE_S: Final = 0.08
 _KEPT_S: Final = 1.0
 """How long a worker passes a slot on to its own runs, before other machines have their turn."""
-
-
-class _Places(Protocol):
-    def take(self, name: str, most: int) -> int | None: ...
-    def release(self, name: str, slot: int) -> None: ...
 
 
 class RunSlots(NamedTuple):
@@ -49,7 +45,7 @@ class Slots:
     worker's rows are removed, and those of a hung worker expire.
     """
 
-    def __init__(self, name: str, most: int, places: _Places) -> None:
+    def __init__(self, name: str, most: int, places: Places) -> None:
         self._name = name
         self._most = most
         self._places = places

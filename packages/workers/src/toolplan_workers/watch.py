@@ -1,17 +1,29 @@
-"""The watch over workers: what the dead had is given to others."""
+"""The watch of a worker: its own signs of life, and those of others, whose runs it gives on."""
 
 from __future__ import annotations
 
+import asyncio
 import logging
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Final
 
 from toolplan.base.threads import in_thread
+from toolplan.storage.journal import JournalError
 from toolplan_workers.queue.dispatch import Dispatch, lock_of
-from toolplan_workers.queue.procrastinate import Job
+from toolplan_workers.slots import Slots
 
 _LOG: Final = logging.getLogger(__name__)
 SILENT_S: Final = 10.0
 """Seconds without a sign of life after which a worker has its jobs no more; its leases decide."""
+
+_LOOK_S: Final = 0.4
+"""How often a worker looks for dead ones: a run of theirs waits about that long."""
+_SILENT_EVERY: Final = 4
+"""At each of so many looks it also extends its slots and asks for workers that hang."""
+_LOST_EVERY: Final = 75
+"""At each of so many looks it puts back runs that have no job."""
+_PAUSE_S: Final = 1.0
+"""How long it pauses after an error."""
 
 
 class Watch:
@@ -23,10 +35,70 @@ class Watch:
     it notices with its next write.
     """
 
-    def __init__(self, dispatch: Dispatch, me: str) -> None:
+    def __init__(
+        self, dispatch: Dispatch, me: str, queue: str, limits: Sequence[Slots] = ()
+    ) -> None:
+        """Watch for the worker `me` of `queue`, which has slots of `limits`."""
+        self.me = me
         self._dispatch = dispatch
-        self._me = me
+        self._queue = queue
+        self._limits = limits
+        self._number = ""
         self._forgotten: set[int] = set()
+        self._known: tuple[object, object] = ([], [])
+
+    def begin(self) -> None:
+        """Take the lock of this worker, before anything else is taken.
+
+        Raises:
+            JournalError: the database cannot be used.
+        """
+        locks, name = self._dispatch.journal.locks, lock_of(self.me)
+        if not locks.has(name):
+            locks.hold(name)  # or later: who looks whether it is free may have it for a moment
+            if self._number:
+                self.join(self._number)  # others took this worker for dead
+
+    def join(self, number: str) -> None:
+        """Note the number of this worker in the queue."""
+        self._number = number
+        self._dispatch.join(self.me, number, self._queue)
+
+    async def run(self, obey_cancellations: Callable[[], Awaitable[None]]) -> None:
+        """Look until this is cancelled: at this worker's lock and messages, and at the others."""
+        mine, turn = self._dispatch.queue.mine, 0
+        while True:
+            await asyncio.sleep(_LOOK_S)
+            turn += 1
+            try:
+                await in_thread(self.begin)
+                await obey_cancellations()
+                await self.look(mine)
+                if turn % _SILENT_EVERY == 0:
+                    await self._extend_slots()
+                    await self.look_for_silent(mine)
+                    await self.look_for_forgotten(mine)
+                if turn % _LOST_EVERY == 0:
+                    await self.look_for_lost()
+            except JournalError as error:
+                _LOG.debug("The watch pauses: %s", error)
+                await asyncio.sleep(_PAUSE_S)
+            except Exception:
+                _LOG.exception("The watch over workers failed, and continues.")
+                await asyncio.sleep(_PAUSE_S)
+
+    async def _extend_slots(self) -> None:
+        """Extend the leases of this worker's slots, and note which of its runs wait for one."""
+        places = self._dispatch.places
+        held = [each for limit in self._limits for each in limit.held]
+        waits = [each for limit in self._limits for each in limit.waits]
+        known, self._known = self._known, (held, waits)
+        if held or known[0]:
+            kept = await in_thread(places.keep, held)
+            for limit in self._limits:
+                limit.kept(held, kept)
+        if waits or known[1]:
+            await in_thread(places.note_waits, waits)
 
     async def look(self, busy: set[int]) -> None:
         """Requeue the jobs of dead workers; `busy` are the jobs that this process works on.
@@ -36,7 +108,7 @@ class Watch:
         """
         workers, dead = await in_thread(self._ask)
         numbers = {number for name, number, _ in workers if name in dead}
-        mine = {number for name, number, _ in workers if name == self._me}
+        mine = {number for name, number, _ in workers if name == self.me}
         queue = self._dispatch.queue
         if dead:
             await in_thread(self._revoke, dead)
@@ -46,7 +118,7 @@ class Watch:
         for name in dead:
             await in_thread(self._dispatch.leave, name)
 
-    async def look_for_silent(self, busy: set[int]) -> list[Job]:
+    async def look_for_silent(self, busy: set[int]) -> None:
         """Put back the jobs of workers that hang, or that the queue does not know.
 
         The session of one that hangs is ended: as long as it lasts it keeps its name.
@@ -54,12 +126,13 @@ class Watch:
         Raises:
             JournalError: the database cannot be used.
         """
-        silent = await self._dispatch.queue.stalled(SILENT_S)
-        if numbers := {job.worker for job in silent if job.number not in busy}:
-            await in_thread(self._end_sessions, numbers)
-        return [
-            job for job in silent if job.number not in busy and await self._dispatch.queue.back(job)
-        ]
+        stalled = await self._dispatch.queue.stalled(SILENT_S)
+        silent = [job for job in stalled if job.number not in busy]
+        if silent:
+            await in_thread(self._end_sessions, {job.worker for job in silent})
+        for job in silent:
+            if job.number not in busy:  # this worker may have taken it just now
+                await self._dispatch.queue.back(job)
 
     async def look_for_forgotten(self, busy: set[int]) -> None:
         """Put back jobs that this worker has, as the queue says, and does not work on.
@@ -71,7 +144,7 @@ class Watch:
             JournalError: the database cannot be used.
         """
         workers = await in_thread(self._dispatch.workers)
-        mine = {number for name, number, _ in workers if name == self._me}
+        mine = {number for name, number, _ in workers if name == self.me}
         doing = await self._dispatch.queue.doing()
         found = {each.number: each for each in doing if each.worker in mine}
         idle = found.keys() - busy
@@ -79,26 +152,26 @@ class Watch:
             await self._dispatch.queue.back(found[number])
         self._forgotten = idle - self._forgotten
 
-    async def look_for_lost(self, queue: str) -> None:
-        """Put back runs of `queue` that have no job, although somebody must continue them.
+    async def look_for_lost(self) -> None:
+        """Put back runs of the queue that have no job, although somebody must continue them.
 
         Raises:
             JournalError: the database cannot be used.
         """
-        for run in await in_thread(self._dispatch.put_lost, queue):
+        for run in await in_thread(self._dispatch.put_lost, self._queue):
             _LOG.warning("Run %s had no job, and is put back.", run)
 
     def _ask(self) -> tuple[list[tuple[str, str, str]], set[str]]:
         """Return all workers, and the names of those that are dead."""
         workers = self._dispatch.workers()
-        names = sorted({name for name, _, _ in workers if name != self._me})
+        names = sorted({name for name, _, _ in workers if name != self.me})
         free = self._dispatch.journal.locks.free([lock_of(name) for name in names])
         return workers, {name for name in names if lock_of(name) in free}
 
     def _end_sessions(self, numbers: set[str]) -> None:
         """End the sessions of the workers with these numbers in the queue."""
         workers = self._dispatch.workers()
-        names = {name for name, number, _ in workers if number in numbers and name != self._me}
+        names = {name for name, number, _ in workers if number in numbers and name != self.me}
         for name in sorted(names):
             _LOG.warning("Worker %s is silent; what it has is given to others.", name)
         self._dispatch.journal.locks.end_sessions([lock_of(name) for name in sorted(names)])

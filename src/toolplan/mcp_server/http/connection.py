@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
+from collections.abc import Iterable
+from enum import IntEnum
 from typing import Final
 
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from toolplan.mcp_server.http.crowd import (
-    BUSY,
-    IDLE,
-    LISTENING,
-    Bounds,
-    is_crowded,
-    one_to_close,
-)
+MOST: Final = 256
+"""The most connections of all peers together."""
 
-CONNECTIONS: Final = Bounds(total=256, each=64)
-"""The most connections, of all peers together and of each address."""
+MOST_OF_PEER: Final = 64
+"""The most connections of one address."""
 
 HEADERS_S: Final = 15.0
 """The interval of checks for incomplete headers; the second failed check closes the connection."""
@@ -28,6 +25,14 @@ _TOO_MANY: Final = (
     b"content-length: 0\r\n\r\n"
 )
 _TOO_SLOW: Final = b"HTTP/1.1 408 Request Timeout\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"
+
+
+class Use(IntEnum):
+    """What a connection is needed for; the lowest is closed first."""
+
+    IDLE = 0  # there is no whole request
+    LISTENING = 1  # a stream of events, which a client opens again
+    BUSY = 2  # a request is being answered; it is never closed
 
 
 class Connection(H11Protocol):
@@ -50,21 +55,22 @@ class Connection(H11Protocol):
         super().connection_made(transport)
         self.peer = self.client[0] if self.client else ""
         self.since = self.loop.time()
-        if is_crowded(others, CONNECTIONS, self.peer):
-            idle = one_to_close(others, CONNECTIONS, self.peer)
+        of_peer = sum(each.peer == self.peer for each in others)
+        if len(others) >= MOST or of_peer >= MOST_OF_PEER:
+            idle = one_to_close(others, self.peer)
             if idle is None:
                 self._give_up(_TOO_MANY)
                 return
             idle._give_up(b"")
-        self._schedule()
+        self._timer = self.loop.call_later(HEADERS_S, self._check)
 
     @property
-    def rank(self) -> int:
-        """How much it is needed."""
+    def use(self) -> Use:
+        """What it is needed for."""
         cycle = vars(self).get("cycle")
         if cycle is None or cycle.response_complete or cycle.more_body:
-            return IDLE
-        return LISTENING if cycle.scope["method"] == "GET" else BUSY
+            return Use.IDLE
+        return Use.LISTENING if cycle.scope["method"] == "GET" else Use.BUSY
 
     def _give_up(self, response: bytes) -> None:
         self._is_given_up = True
@@ -89,18 +95,29 @@ class Connection(H11Protocol):
         if not self._is_incomplete():
             self._failed_checks = 0
 
-    def _schedule(self) -> None:
-        self._timer = self.loop.call_later(HEADERS_S, self._check)
-
     def _check(self) -> None:
         self._failed_checks = self._failed_checks + 1 if self._is_incomplete() else 0
         if self._failed_checks < 2:
-            self._schedule()
-            return
-        self._give_up(_TOO_SLOW)
+            self._timer = self.loop.call_later(HEADERS_S, self._check)
+        else:
+            self._give_up(_TOO_SLOW)
 
     def _is_incomplete(self) -> bool:
         """Check whether a request has not begun, or its headers have not ended."""
         no_request = vars(self).get("cycle") is None
         received, _ = self.conn.trailing_data
         return self.conn.their_state is h11.IDLE and (no_request or bool(received))
+
+
+def one_to_close(connections: Iterable[Connection], peer: str) -> Connection | None:
+    """Return what to close for one more of `peer`: idle, of the peer that has the most.
+
+    None if all of them are busy.
+    """
+    there = list(connections)
+    counts = Counter(each.peer for each in there)
+    (largest, most), *_ = counts.most_common(1)
+    if counts[peer] < min(MOST_OF_PEER, most):
+        peer = largest
+    candidates = [each for each in there if each.peer == peer and each.use is not Use.BUSY]
+    return min(candidates, key=lambda each: (each.use, each.since), default=None)

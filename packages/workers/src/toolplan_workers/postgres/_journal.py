@@ -9,6 +9,7 @@ from contextlib import nullcontext
 from typing import Final, NamedTuple, TypeAlias, TypeVar, cast
 
 from toolplan.events import Event
+from toolplan.storage.journal import BLOB, Pruning, named_blobs
 from toolplan.storage.journal.blobs import BadBlob, blob_name
 from toolplan.storage.journal.driver import (
     RELEASE,
@@ -36,7 +37,7 @@ from toolplan.storage.journal.records import KEPT_DURATIONS, Group
 from toolplan.storage.journal.store import Store
 from toolplan.storage.journal.worker import Worker, WriterThread
 from toolplan_workers.postgres.address import read_address
-from toolplan_workers.postgres.connections import Connection, Connections
+from toolplan_workers.postgres.connections import Connection, Connections, has_table
 from toolplan_workers.postgres.locks import Locks
 from toolplan_workers.postgres.notifications import Listener, Notifier
 from toolplan_workers.postgres.schema import prepare
@@ -142,9 +143,12 @@ class PostgresDriver(Driver):
         self._listener = Listener(connections)
         self._durations: dict[str, list[_Durations]] = {}
         self._kept = 0
-        with connections.closed_on_error():
+        try:
             notes = connections.do(lambda each: prepare(each, self.place))
-            self._notes = notes + _clock_notes(time.time() - connections.now())
+        except BaseException:
+            connections.close()
+            raise
+        self._notes = notes + _clock_notes(time.time() - connections.now())
 
     @property
     def place(self) -> str:
@@ -309,6 +313,31 @@ def _clock_notes(ahead_s: float) -> tuple[str, ...]:
     )
 
 
+# Locked: a run that is cancelled could be resumed just now.
+_PRUNABLE: Final = """
+    SELECT run FROM runs WHERE status IN ('succeeded', 'failed', 'cancelled') AND created_at < %s
+    AND (owner = '' OR lease_until <= clock_timestamp())
+    AND (created_at < %s OR created_at = %s AND run > %s)
+    ORDER BY created_at, run LIMIT %s
+"""
+_KEPT: Final = "SELECT created_at, run FROM runs ORDER BY created_at DESC, run OFFSET %s LIMIT 1"
+_BATCH: Final = 5_000
+_DELETE: Final = {
+    "events": "DELETE FROM events WHERE run = ANY(%s)",
+    "placements": "DELETE FROM placements WHERE run = ANY(%s)",
+    "inbox": "DELETE FROM inbox WHERE run = ANY(%s)",
+    "runs": "DELETE FROM runs WHERE run = ANY(%s)",
+}
+# The time of the server, the size of all tables in bytes, the number of runs.
+_STATE: Final = """
+    SELECT extract(epoch FROM clock_timestamp())::float8, (
+        SELECT coalesce(sum(pg_total_relation_size(oid)), 0)::bigint FROM pg_class
+        WHERE relkind = 'r'
+        AND relnamespace = (SELECT relnamespace FROM pg_class WHERE oid = 'runs'::regclass)
+    ), (SELECT count(*) FROM runs)
+"""
+_WITH_BLOBS: Final = "SELECT event FROM events WHERE strpos(event, %s) > 0"
+
 WRITERS: Final = 4
 """Threads that write, each with a connection: one would let runs wait for each other's syncs."""
 
@@ -374,3 +403,48 @@ class PostgresJournal(Store):
         """Allow this process to take the run again, even if `release` failed."""
         self._driver.forget(lease.run)
         super().forget(lease)
+
+    def prune(self, *, older_than_s: float, keep: int, apply: bool = False) -> Pruning:
+        """Remove the runs that began more than `older_than_s` seconds ago, but not `keep` latest.
+
+        Messages to the runs are removed with them; approvals that were used stay used.
+
+        Raises:
+            JournalError: the journal cannot be read or written.
+        """
+        return _pruned(self, older_than_s, keep, apply=apply)
+
+
+def _pruned(journal: PostgresJournal, older_than_s: float, keep: int, *, apply: bool) -> Pruning:
+    ((now, before, total),) = journal.rows(_STATE, ())
+    oldest: tuple[float, str] = (float("inf"), "")
+    if keep:
+        rows = journal.rows(_KEPT, (keep - 1,))
+        oldest = (rows[0][0], rows[0][1]) if rows else (float("-inf"), "")
+    values = (now - older_than_s, oldest[0], *oldest)
+    if not apply:
+        names = tuple(str(row[0]) for row in journal.rows(_PRUNABLE, (*values, None)))
+        return Pruning(names, total - len(names), before, before)
+    names = ()
+    while batch := _removed(journal, (*values, _BATCH)):
+        names += batch
+    with journal.transaction() as connection:
+        # no process may refer to a large record between the two statements
+        connection.execute("LOCK TABLE blobs IN EXCLUSIVE MODE")
+        named = named_blobs(connection.execute(_WITH_BLOBS, (BLOB,)))
+        connection.execute("DELETE FROM blobs WHERE name <> ALL(%s)", ([*named],))
+    for table in ("events", "blobs", "runs"):
+        journal.rows(f"VACUUM {table}", ())
+    ((_, after, _),) = journal.rows(_STATE, ())
+    return Pruning(names, total - len(names), before, after)
+
+
+def _removed(journal: PostgresJournal, values: tuple[object, ...]) -> tuple[str, ...]:
+    """Remove some runs in one transaction, and return them."""
+    with journal.transaction() as connection:
+        rows = connection.execute(f"{_PRUNABLE} FOR UPDATE", values).fetchall()
+        names = tuple(str(row[0]) for row in rows)
+        for table, delete in _DELETE.items():
+            if has_table(connection, table):
+                connection.execute(delete.encode(), ([*names],))
+    return names

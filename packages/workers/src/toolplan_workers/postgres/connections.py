@@ -51,13 +51,6 @@ _HELP: Final[dict[FaultKind, str]] = {
 }
 
 
-def kind_of(error: psycopg.Error) -> FaultKind:
-    """Return the kind of `error`."""
-    if error.sqlstate is not None:
-        return _KINDS.get(error.sqlstate, "unavailable")
-    return "locked" if any(words in str(error) for words in _BUSY) else "unavailable"
-
-
 def pooled(address: Address) -> JournalError:
     """Return the error of an address behind which clients share sessions."""
     return JournalError(
@@ -68,17 +61,13 @@ def pooled(address: Address) -> JournalError:
     )
 
 
-def all_in_use(address: Address) -> JournalError:
-    """Return the error of a process whose connections to `address` are all in use."""
-    message = f"The journal {address.place} cannot be used: all connections to it are in use."
-    return JournalError("journal-locked", message, _HELP["locked"])
-
-
 def fault(error: psycopg.Error, address: Address) -> JournalError:
     """Return `error` as an error of the journal at `address`, without a password."""
     if isinstance(error, psycopg.DataError):
         return JournalError("journal-value", f"A value cannot be kept: {address.reason(error)}.")
-    kind = kind_of(error)
+    kind = _KINDS.get(error.sqlstate or "", "unavailable")
+    if error.sqlstate is None and any(words in str(error) for words in _BUSY):
+        kind = "locked"
     message = f"The journal {address.place} cannot be used: {address.reason(error)}."
     return JournalError(f"journal-{kind}", message, _HELP[kind])
 
@@ -86,6 +75,7 @@ def fault(error: psycopg.Error, address: Address) -> JournalError:
 Connection: TypeAlias = psycopg.Connection[tuple[Any, ...]]
 
 _T = TypeVar("_T")
+_IDLE: Final = psycopg.pq.TransactionStatus.IDLE
 _TRIES: Final = 3
 
 MOST: Final = 4
@@ -136,31 +126,30 @@ class Connections:
             JournalError: none is free for long, or none can be opened.
         """
         if not self._places.acquire(timeout=_PATIENCE_S):
-            raise all_in_use(self.address)
+            place = self.address.place
+            message = f"The journal {place} cannot be used: all connections to it are in use."
+            raise JournalError("journal-locked", message, _HELP["locked"])
         try:
-            with self._lent() as connection:
+            with self._lock:
+                # the last one that was given back: its statements are prepared
+                connection = self._idle.pop() if self._idle else None
+            connection = self.open() if connection is None else connection
+            try:
                 yield connection
+            finally:
+                self._take_back(connection)
         finally:
             self._places.release()
 
-    @contextmanager
-    def _lent(self) -> Generator[Connection]:
+    def _take_back(self, connection: Connection) -> None:
+        if connection.closed:
+            self._close_idle()  # a server that started again has lost these, too
+            return
         with self._lock:
-            # the last one that was given back: its statements are prepared
-            connection = self._idle.pop() if self._idle else None
-        connection = self.open() if connection is None else connection
-        try:
-            yield connection
-        finally:
-            if connection.closed:
-                self._close_idle()  # a server that started again has lost these, too
-            with self._lock:
-                is_whole = not connection.closed and not self._is_closed
-                if is_whole and connection.info.transaction_status == _IDLE:
-                    self._idle.append(connection)
-                    connection = None
-            if connection is not None:
-                connection.close()
+            if not self._is_closed and connection.info.transaction_status == _IDLE:
+                self._idle.append(connection)
+                return
+        connection.close()
 
     def do(self, work: Callable[[Connection], _T]) -> _T:
         """Return what `work` returns; where the connection was lost, do it again on another.
@@ -228,15 +217,6 @@ class Connections:
             except psycopg.Error as error:
                 raise fault(error, self.address) from None
 
-    @contextmanager
-    def closed_on_error(self) -> Generator[None]:
-        """Close all of them if the block fails."""
-        try:
-            yield
-        except BaseException:
-            self.close()
-            raise
-
     def close(self) -> None:
         """Close all of them; those in use, when they are given back."""
         self._is_closed = True
@@ -247,9 +227,6 @@ class Connections:
             idle, self._idle = self._idle, []
         for connection in idle:
             connection.close()
-
-
-_IDLE: Final = psycopg.pq.TransactionStatus.IDLE
 
 
 def has_table(connection: Connection, table: str) -> bool:

@@ -70,7 +70,13 @@ def prepare(connection: Connection, place: str) -> tuple[str, ...]:
     Raises:
         JournalError: a newer program made the tables, or they are of another program.
     """
-    _check_server(connection, place)
+    found, encoding = connection.info.server_version, _setting(connection, "server_encoding")
+    if found < _OLDEST:
+        said = f"its server is Postgres {found // 10_000}"
+        raise _unusable("unavailable", place, said, "Postgres 12 is the oldest that works.")
+    if encoding != "UTF8":
+        help = "Create one with CREATE DATABASE name ENCODING 'UTF8' TEMPLATE template0."
+        raise _unusable("unavailable", place, f"the database has the encoding {encoding}", help)
     if _version(connection, place) < len(MIGRATIONS):
         _migrate(connection, place)
     if _setting(connection, "fsync") == "off":
@@ -78,34 +84,22 @@ def prepare(connection: Connection, place: str) -> tuple[str, ...]:
     return ()
 
 
-def _check_server(connection: Connection, place: str) -> None:
-    found = connection.info.server_version
-    if found < _OLDEST:
-        raise JournalError(
-            "journal-unavailable",
-            f"The journal {place} cannot be used: its server is Postgres {found // 10_000}.",
-            "Postgres 12 is the oldest that works.",
-        )
-    if (encoding := _setting(connection, "server_encoding")) != "UTF8":
-        raise JournalError(
-            "journal-unavailable",
-            f"The journal {place} cannot be used: the database has the encoding {encoding}.",
-            "Create one with CREATE DATABASE name ENCODING 'UTF8' TEMPLATE template0.",
-        )
-
-
 def _migrate(connection: Connection, place: str) -> None:
-    schema = sql.Identifier(_schema(connection))
+    # tables are made in the first schema of the search path
+    first = _setting(connection, "search_path").split(",")[0].strip()
+    schema = sql.Identifier(connection.info.user if first == '"$user"' else first.strip('"'))
+    table = sql.Identifier(_VERSION)
     with connection.transaction():
         connection.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
         connection.execute(sql.SQL("CREATE SCHEMA IF NOT EXISTS {}").format(schema))
-        # another process may have migrated it meanwhile: read the version again under the lock
+        # another process may have migrated it meanwhile: read the version again under the lock;
+        # without it, it may make our tables between two looks, even within one statement
         version = _version(connection, place)
-        if not version:
-            _check_free(connection, place)
+        if not version and has_table(connection, "runs"):
+            help = "Name another database, or another schema: ?options=-csearch_path%3DNAME."
+            raise _unusable("damaged", place, "its tables are of something else", help)
         for migration in MIGRATIONS[version:]:
             connection.execute(migration)
-        table = sql.Identifier(_VERSION)
         if not version:
             connection.execute(sql.SQL("CREATE TABLE {} (version int NOT NULL)").format(table))
             connection.execute(sql.SQL("INSERT INTO {} VALUES (0)").format(table))
@@ -119,32 +113,13 @@ def _version(connection: Connection, place: str) -> int:
     query = sql.SQL("SELECT version FROM {}").format(sql.Identifier(_VERSION))
     version = int(cast("tuple[Any]", connection.execute(query).fetchone())[0])
     if version > len(MIGRATIONS):
-        raise JournalError(
-            "journal-newer",
-            f"The journal {place} cannot be used: it has version {version}; this program knows"
-            f" {len(MIGRATIONS)}.",
-            "Use the newer toolplan that wrote it.",
-        )
+        said = f"it has version {version}; this program knows {len(MIGRATIONS)}"
+        raise _unusable("newer", place, said, "Use the newer toolplan that wrote it.")
     return version
 
 
-def _check_free(connection: Connection, place: str) -> None:
-    # under the lock: without it, another process may make our tables between two looks, even
-    # within one statement, since a table is found as soon as it is committed
-    if has_table(connection, "runs"):
-        raise JournalError(
-            "journal-damaged",
-            f"The journal {place} cannot be used: its tables are of something else.",
-            "Name another database, or another schema: ?options=-csearch_path%3DNAME.",
-        )
-
-
-def _schema(connection: Connection) -> str:
-    """Return the schema in which tables are made: the first of the search path."""
-    first = _setting(connection, "search_path").split(",")[0].strip()
-    if first == '"$user"':
-        return connection.info.user
-    return first.strip('"')
+def _unusable(kind: str, place: str, said: str, help: str) -> JournalError:
+    return JournalError(f"journal-{kind}", f"The journal {place} cannot be used: {said}.", help)
 
 
 def _setting(connection: Connection, name: str) -> str:
