@@ -11,12 +11,13 @@ from msgspec.structs import replace
 
 from toolplan import engine as engines
 from toolplan import providers
-from toolplan.app import dry_run
 from toolplan.app._approve import Approve, ByPlan, approver_for, by_values
 from toolplan.app._decisions import consents_of, metadata_of
 from toolplan.app._left_out import without_calls
 from toolplan.app._loop import Loop
 from toolplan.app._setup import Setup, Start
+from toolplan.app.dry_run.report import DryRun
+from toolplan.app.dry_run.simulation import simulate
 from toolplan.app.limits import ADVICE
 from toolplan.app.results import AskResult, RunResult
 from toolplan.app.resume import tools_in
@@ -210,11 +211,11 @@ def kept_result(
     return RunResult.of(ended, plan, written and setup.answer(written, ended, acted))
 
 
-async def simulate_run(setup: Setup, plan: ExecutionPlan, journal: Store | None) -> dry_run.DryRun:
+async def simulate_run(setup: Setup, plan: ExecutionPlan, journal: Store | None) -> DryRun:
     """Return what a run of `plan` would do, without a call of a tool."""
     used = {step.tool for step in plan.plan.steps}
     recordings = {} if journal is None else await in_thread(journal.recordings, used)
-    return await dry_run.simulate(plan, setup.tools, recordings=recordings)
+    return await simulate(plan, setup.tools, recordings=recordings)
 
 
 def maker_of(plan: Json) -> str:

@@ -16,7 +16,6 @@ from typing import Any, Literal, Self, TypeVar, overload
 from msgspec.structs import replace
 
 from toolplan import providers
-from toolplan.app import dry_run as dry_runs
 from toolplan.app import workers as machines
 from toolplan.app._approve import Approve
 from toolplan.app._arguments import checked_methods
@@ -42,6 +41,7 @@ from toolplan.app._setup import (
     foreseen,
     noted,
 )
+from toolplan.app.dry_run.report import DryRun
 from toolplan.app.limits import NO_LIMITS, Concurrency, LimitOptions
 from toolplan.app.results import AskResult, CheckResult, RunResult
 from toolplan.app.wait import wait
@@ -273,7 +273,7 @@ class App:
     @overload
     async def run(
         self, plan: PlanArgument, *, dialect: str = ..., dry_run: Literal[True]
-    ) -> dry_runs.DryRun: ...
+    ) -> DryRun: ...
 
     @overload
     async def run(
@@ -308,7 +308,7 @@ class App:
         done: Sequence[Event] = (),
         on_plan: Callable[[ExecutionPlan], None] | None = None,
         on_event: Callable[[Event], None] | None = None,
-    ) -> RunResult | dry_runs.DryRun:
+    ) -> RunResult | DryRun:
         """Check a plan, and run exactly that plan.
 
         The plan is the result of `plan` or `check`, a plan, text in `dialect`, or a JSON document.

@@ -12,7 +12,7 @@ from toolplan.app._decisions import consents_of, decisions_of, left_out_items
 from toolplan.app._open import open
 from toolplan.app._toolset import effect_labels, reopening
 from toolplan.app.app import App
-from toolplan.app.dry_run import dry_view
+from toolplan.app.dry_run.report import dry_document
 from toolplan.app.results import RunResult
 from toolplan.app.wait import run_to_end
 from toolplan.cli import options
@@ -25,6 +25,7 @@ from toolplan.cli.plan_file import read_plan
 from toolplan.cli.terminal import CommandError, Exit, ask_claim, note, out, print_json
 from toolplan.plan.path import Json
 from toolplan.policy.execution_plan import ExecutionPlan
+from toolplan.show.document import DocumentView
 from toolplan.show.plan_tree import effect_marks, plan_tree
 from toolplan.show.runs_view import SHORT
 
@@ -84,7 +85,7 @@ def _dry_run(app: App, plan: ExecutionPlan, *, as_json: bool) -> int:
     else:
         out().print(plan_tree(plan.plan, marks=effect_marks(plan.plan, app.tools)))
         out().print()
-        out().print(dry_view(found))
+        out().print(DocumentView(dry_document(found)))
     return (Exit.FINE if found.succeeded else Exit.FAILED).value
 
 

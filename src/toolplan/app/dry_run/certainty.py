@@ -3,29 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import NamedTuple
 
-from toolplan.app.dry_run.sample_values import SampleValues, Written, list_behind, pointer_of
+from toolplan.app.dry_run.sample_values import WRITTEN, SampleValues, list_behind, pointer_of
 from toolplan.compiler.rules import Use
 from toolplan.events import Failure
 from toolplan.plan.model import Limits, Ref, Step
 from toolplan.schema import Absent, Schema, Verdict, assignable, types_of
 
 
-class Certainty:
+class Certainty(NamedTuple):
     """Decides which failures are faults of the plan, not of sample or recorded values."""
 
-    def __init__(self, samples: SampleValues, limits: Limits, least: int) -> None:
-        """Begin with `least`, the fewest calls of a run."""
-        self._samples = samples
-        self._limits = limits
-        self._least = least
+    samples: SampleValues
+    limits: Limits
+    least: int
+    """the fewest calls of a run"""
 
     def is_sure(self, step: Step, failure: Failure) -> bool:
         """Return whether `step` fails whatever the tools return."""
         match failure.code:
             case "reference-missing":
                 there = self._read_by(step, failure)
-                readings = [self._samples.reading(use.ref, step) for use in there]
+                readings = [self.samples.reading(use.ref, step) for use in there]
                 nowhere = any(isinstance(each, Absent) for each in readings)
                 return nowhere or self._all_written(step, there)
             case "not-a-list" | "too-many-items":
@@ -33,7 +33,7 @@ class Certainty:
             case "argument-type" | "argument-value" | "missing-argument" | "unknown-argument":
                 return self._never_fits(step, failure)
             case "too-many-calls":
-                return self._least > self._limits.calls
+                return self.least > self.limits.calls
             case "result-schema" | "result-type" | "result-too-large" | "value-too-large":
                 return False
             case _:
@@ -51,41 +51,38 @@ class Certainty:
         read = [
             name
             for use in self._read_by(step, failure)
-            if not isinstance(self._samples.reading(use.ref, step), Written)
-            for name in self._samples.sources(use.ref, step)
+            if self.samples.reading(use.ref, step) is not WRITTEN
+            for name in self.samples.sources(use.ref, step)
         ]
         given = [name for name in read if recorded(name)]
-        tools = tuple(dict.fromkeys(map(self._samples.tool_of, given)))
-        return tools, len(given) == len(read)
+        tools = dict.fromkeys(self.samples.steps[name].tool for name in given)
+        return tuple(tools), len(given) == len(read)
 
     def _all_written(self, step: Step, there: list[Use]) -> bool:
-        return all(isinstance(self._samples.reading(u.ref, step), Written) for u in there)
+        return all(self.samples.reading(use.ref, step) is WRITTEN for use in there)
 
     def _has_no_such_list(self, step: Step) -> bool:
-        match step.for_each:
-            case Ref() as ref:
-                reading = self._samples.reading(list_behind(ref), None)
-                if not isinstance(reading, Schema):
-                    return isinstance(reading, Absent)
-                most = min(step.max_items, self._limits.items)
-                wanted = Schema.load({"type": "array", "maxItems": most})
-                return assignable(reading, wanted) is Verdict.NO
-            case _:
-                return True
+        if not isinstance(step.for_each, Ref):
+            return True
+        reading = self.samples.reading(list_behind(step.for_each), None)
+        if not isinstance(reading, Schema):
+            return isinstance(reading, Absent)
+        most = min(step.max_items, self.limits.items)
+        return assignable(reading, Schema.load({"type": "array", "maxItems": most})) is Verdict.NO
 
     def _never_fits(self, step: Step, failure: Failure) -> bool:
-        given = self._at_or_above(step, failure.pointer)
-        if given:
+        if given := self._at_or_above(step, failure.pointer):
             impossible = any(self._cannot_fit(step, use) for use in given)
             return impossible or self._all_written(step, given)
         # the names of all arguments stand in the plan
         names_are_wrong = failure.code in ("missing-argument", "unknown-argument")
-        if failure.pointer == "/args" and names_are_wrong and self._samples.takes_each_alone(step):
+        takes_each_alone = self.samples.tools[step.tool].input.of_parts is not None
+        if failure.pointer == "/args" and names_are_wrong and takes_each_alone:
             return True
         return self._all_written(step, self._read_by(step, failure))
 
     def _cannot_fit(self, step: Step, use: Use) -> bool:
-        reading = self._samples.reading(use.ref, step)
+        reading = self.samples.reading(use.ref, step)
         if not isinstance(use.taken, Schema) or not isinstance(reading, Schema):
             return False
         if use.whole:
@@ -95,14 +92,14 @@ class Certainty:
     def _read_by(self, step: Step, failure: Failure) -> list[Use]:
         """Return the references of `step` that may have led to `failure`."""
         given = self._at_or_above(step, failure.pointer)
-        if failure.code == "reference-missing" or not given:
-            # with alternatives in the schema, an error at a fixed value may be due to another value
-            inside = "/".join(failure.pointer.split("/")[:3])
-            below = (u for u in self._samples.uses(step) if pointer_of(u).startswith(f"{inside}/"))
-            return [*given, *below]
-        return given
+        if given and failure.code != "reference-missing":
+            return given
+        # with alternatives in the schema, an error at a fixed value may be due to another value
+        inside = "/".join(failure.pointer.split("/")[:3])
+        uses = self.samples.uses[step.id]
+        return [*given, *(use for use in uses if pointer_of(use).startswith(f"{inside}/"))]
 
     def _at_or_above(self, step: Step, pointer: str) -> list[Use]:
         """Return the references of `step` that give the value at `pointer` or one around it."""
-        uses = self._samples.uses(step)
+        uses = self.samples.uses[step.id]
         return [use for use in uses if f"{pointer}/".startswith(f"{pointer_of(use)}/")]

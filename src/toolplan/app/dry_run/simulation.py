@@ -24,7 +24,7 @@ from toolplan.app.dry_run.report import (
     Scenario,
     Unchecked,
 )
-from toolplan.app.dry_run.sample_values import Reading, SampleValues, list_behind
+from toolplan.app.dry_run.sample_values import SampleValues, list_behind
 from toolplan.engine._calls import CannotRun, callees
 from toolplan.engine.local import run
 from toolplan.events import Failure, Run, RunState, StepRun, StepState
@@ -32,7 +32,7 @@ from toolplan.plan.model import Array, Limits, Literal, Ref, Step, When, located
 from toolplan.plan.path import Json, NotThere, select
 from toolplan.policy.execution_plan import ExecutionPlan
 from toolplan.schema import Absent, Schema
-from toolplan.schema.tool import Arguments, Call, Effects, Tool, Toolbox
+from toolplan.schema.tool import Arguments, Effects, Tool, Toolbox
 from toolplan.schema.tool_call import current_call
 
 MAX_SCENARIOS: Final = 32
@@ -52,13 +52,8 @@ async def simulate(
     """Simulate `plan` with each condition true and false; return what is known before a run.
 
     No tool is called, so tools without a function are enough, and no approval is needed.
-
-    Args:
-        plan: a compiled plan.
-        tools: at least the tools that the plan calls.
-        limits: the limits of the later run.
-        recordings: by tool name, results of earlier calls; used where a tool's schema does not
-            declare what the plan reads.
+    `recordings` are results of earlier calls by tool; they are used where a tool's schema does not
+    declare what the plan reads.
 
     Raises:
         CannotRun: a tool of the plan is missing or has an unusable schema, or the plan has more
@@ -99,11 +94,11 @@ class _Simulation:
         self._tools = tools
         self._samples = SampleValues(plan.plan, tools, recordings)
         self._limits = limits
-        self._calls = call_bounds(plan, tools, self._samples, limits)
+        self._calls = _call_bounds(plan, tools, self._samples, limits)
         bounds = self._calls.values()
         self._total = CallBounds(sum(c.least for c in bounds), sum(c.most for c in bounds))
         self._certainty = Certainty(self._samples, limits, self._total.least)
-        self._steps = {step.id: step for step in plan.plan.steps}
+        self._steps = self._samples.steps
         self._excluded = self._unreadable()
         self._scenarios: list[Scenario] = []
         self._unsure: dict[str, str] = {}
@@ -116,20 +111,15 @@ class _Simulation:
         included = self._included()
         for case in self._cases(included):
             await self._simulate(included, case)
-        acting = {n: s for n, s in self._steps.items() if self._tools[s.tool].has_effects}
-        return DryRun(
-            faults=tuple(self._faults.values()),
-            may_fail=tuple(self._may_fail.values()),
-            scenarios=tuple(self._scenarios),
-            calls=self._calls,
-            total=self._total,
-            limit=self._limits.calls,
-            effects=tuple(
-                EffectBounds(name, step.tool, self._tools[step.tool].effects, self._calls[name])
-                for name, step in acting.items()
-            ),
-            unchecked=self._unchecked(),
+        acting = tuple(
+            EffectBounds(name, step.tool, self._tools[step.tool].effects, self._calls[name])
+            for name, step in self._steps.items()
+            if self._tools[step.tool].has_effects
         )
+        return DryRun(
+            tuple(self._faults.values()), tuple(self._may_fail.values()), tuple(self._scenarios),
+            self._calls, self._total, self._limits.calls, acting, self._unchecked(),
+        )  # fmt: skip
 
     def _unchecked(self) -> tuple[Unchecked, ...]:
         """Return the steps without known results, with the reasons."""
@@ -184,15 +174,22 @@ class _Simulation:
         if conditional:
             found.append(_Case("no condition holds", frozenset(conditional)))
         most = max(2, min(MAX_SCENARIOS, MAX_SIMULATED_STEPS // max(1, len(included.plan.steps))))
-        groups = _groups(conditional, max(0, most - len(found) - turns))
-        found += [_Case(_all_but(group), frozenset(group)) for group in groups]
+        if (room := most - len(found) - turns) > 0 and len(conditional) > 1:
+            size = -(-len(conditional) // room)
+            for group in (conditional[at : at + size] for at in range(0, len(conditional), size)):
+                names = f"those from {group[0]!r} to {group[-1]!r}"
+                but = names if len(group) > 1 else f"that of {group[0]!r}"
+                found.append(_Case(f"every condition but {but} holds", frozenset(group)))
         for turn in range(turns):
             if turn == 0 or len(found) < most:
                 found.append(_Case(f"{all_hold}, recordings from {turn + 1}", turn=turn))
         return found
 
     async def _simulate(self, included: ExecutionPlan, case: _Case) -> None:
-        steps = tuple(_decided(step, step.id not in case.closed) for step in included.plan.steps)
+        steps = tuple(  # a condition is decided, and its value still read
+            replace(s, when=s.when and When(s.when.value, s.id not in case.closed))
+            for s in included.plan.steps
+        )
         ended = await run(
             replace(included, plan=replace(included.plan, steps=steps)),
             self._stand_ins(case.turn),
@@ -213,8 +210,15 @@ class _Simulation:
             asked = current_call()
             return None if asked is None else self._samples.value(asked.step, turn, asked.item or 0)
 
-        names = {step.tool for step in self._steps.values()}
-        return {name: _stand_in(self._tools[name], call, self._samples) for name in names}
+        found: dict[str, Tool] = {}
+        for tool in (self._tools[name] for name in {step.tool for step in self._steps.values()}):
+            # sample values were already checked against the narrower schema of their step
+            output = tool.raw_output if self._samples.has_recording(tool.name) else None
+            found[tool.name] = replace(
+                tool, call=call, raw_output=output, effects=Effects.READ, compute_output=None,
+                source="",
+            )  # fmt: skip
+        return found
 
     def _note(self, step: Step, failure: Failure, case: _Case, ended: Run) -> None:
         """Report the failure of `step` as what it shows of the plan."""
@@ -237,9 +241,8 @@ class _Simulation:
 
     def _report(self, name: str, failure: Failure, case: _Case, tools: tuple[str, ...]) -> None:
         """Add a fault, or a possible failure with recorded results of `tools`."""
-        code, message, pointer = failure.code, failure.message, failure.pointer
-        key = (name, code, pointer)
-        found = (name, code, message, pointer, case.description)
+        key = (name, failure.code, failure.pointer)
+        found = (name, failure.code, failure.message, failure.pointer, case.description)
         if tools:
             self._may_fail.setdefault(key, MayFail(*found, tools))
         else:
@@ -268,44 +271,15 @@ class _Simulation:
                 yield Failure("reference-missing", f"{error}.", pointer), tool
 
 
-def _groups(names: Sequence[str], most: int) -> list[Sequence[str]]:
-    """Return `names` in at most `most` groups of neighbours; none for a single name."""
-    if len(names) < 2 or not most:
-        return []
-    size = -(-len(names) // most)
-    return [names[at : at + size] for at in range(0, len(names), size)]
-
-
-def _all_but(names: Sequence[str]) -> str:
-    if len(names) == 1:
-        return f"every condition but that of {names[0]!r} holds"
-    return f"every condition but those from {names[0]!r} to {names[-1]!r} holds"
-
-
 def _succeeded(step: StepRun) -> bool:
     return step.state is StepState.SUCCEEDED and step.error is None
 
 
-def _stand_in(tool: Tool, call: Call, samples: SampleValues) -> Tool:
-    """Return `tool` with `call`, which changes nothing, as its function."""
-    # sample values were already checked against the narrower schema of their step
-    output = tool.raw_output if samples.has_recording(tool.name) else None
-    return replace(
-        tool, call=call, raw_output=output, effects=Effects.READ, compute_output=None, source=""
-    )
-
-
-def _decided(step: Step, holds: bool) -> Step:
-    """Return `step` with its condition decided; its value is still read."""
-    return step if step.when is None else replace(step, when=When(step.when.value, holds))
-
-
-def call_bounds(
-    plan: ExecutionPlan, tools: Mapping[str, Tool], samples: SampleValues, limits: Limits
+def _call_bounds(
+    plan: ExecutionPlan, tools: Toolbox, samples: SampleValues, limits: Limits
 ) -> dict[str, CallBounds]:
     """Return the fewest and most calls of each step, by its id, in the written order."""
-    skippable = plan.skippable
-    found: dict[str, CallBounds] = {}
+    found, skippable = dict[str, CallBounds](), plan.skippable
     for step in plan.plan.steps:
         least, most = _items(step, samples, limits)
         tries = 1 + step.retries if tools[step.tool].may_repeat else 1
@@ -324,17 +298,12 @@ def _items(step: Step, samples: SampleValues, limits: Limits) -> tuple[int, int]
         case Literal(list(items)) | Array(items):
             return min(len(items), most), min(len(items), most)
         case Ref() as ref:
-            least, longest = _lengths(samples.reading(list_behind(ref), None))
-            most = most if longest is None else min(most, longest)
-            return min(least, most), most
+            reading = samples.reading(list_behind(ref), None)
+            node = reading.node if isinstance(reading, Schema) else None
+            if not isinstance(node, dict) or node.get("type") != "array":
+                return 0, most
+            least, longest = node.get("minItems"), node.get("maxItems")
+            most = min(most, longest) if isinstance(longest, int) else most
+            return min(least, most) if isinstance(least, int) else 0, most
         case _:
             return 0, most
-
-
-def _lengths(reading: Reading) -> tuple[int, int | None]:
-    """Return the fewest and the most elements that a schema gives to a list."""
-    node = reading.node if isinstance(reading, Schema) else None
-    if not isinstance(node, dict) or node.get("type") != "array":
-        return 0, None
-    least, most = node.get("minItems"), node.get("maxItems")
-    return least if isinstance(least, int) else 0, most if isinstance(most, int) else None
