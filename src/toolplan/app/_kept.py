@@ -55,11 +55,8 @@ class ActiveTasks:
         """
         self._closed = True
         loop, own = asyncio.get_running_loop(), asyncio.current_task()
-        others = {
-            task
-            for task in self._tasks
-            if task is not None and task is not own and task.get_loop() is loop
-        }
+        others = {each for each in self._tasks if each is not own and each is not None}
+        others = {each for each in others if each.get_loop() is loop}
         for task in others if cancel else ():
             task.cancel()
         if others:
@@ -77,10 +74,7 @@ class Kept:
         note: Callable[[str], None],
         resources: ExitStack | None,
     ) -> None:
-        self._journal = journal
-        self._memory = memory
-        self._data = data
-        self._note = note
+        self._journal, self._memory, self._data, self._note = journal, memory, data, note
         self._resources = ExitStack() if resources is None else resources
         self._opening = threading.Lock()
         self.is_closed = False
@@ -155,17 +149,13 @@ class Kept:
             learn_from(plan.plan, ended, tools, self._data / LEARNED, self._note)
 
     def _memories(self) -> memories.Memory:
-        memory = self._memory
-        if memory is None:
+        if self._memory is None:
             if self._data is None:
-                raise ToolplanError(
-                    "usage", "This app has no memory for conversations.", "Give it one: memory=…"
-                )
-            memory = self._resources.enter_context(
-                closing(memories.SqliteMemory(self._data / MEMORY))
-            )
-        self._memory = memory
-        return memory
+                said = "This app has no memory for conversations."
+                raise ToolplanError("usage", said, "Give it one: memory=…")
+            opened = memories.SqliteMemory(self._data / MEMORY)
+            self._memory = self._resources.enter_context(closing(opened))
+        return self._memory
 
     def _report_fault(self, fault: memories.MemoryFault) -> None:
         self._note(f"The earlier conversation is not known: {fault.with_help}")

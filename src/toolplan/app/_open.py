@@ -85,38 +85,29 @@ def open(
     """
     check_arguments(limits=limits, toolbox=toolbox, contracts=contracts, rules=rules, weeks=weeks)
     check_arguments(journal=journal, on_note=on_note, clock=clock, new_id=new_id, grace=grace)
-    known, note = _settings(settings), _printing(on_note)
-    policy = policy_of(policy, known.path)
+    known, report = _settings(settings), logger.info if on_note is None else on_note
+    policy, zone = policy_of(policy, known.path), known.models.zone
+
+    def note(sentence: str) -> None:
+        report(printable(sentence))
+
     how = planning(planner, model, known, home(), weeks, contracts, policy, note)
     with ExitStack() as opening:
         given = open_toolbox(toolbox, known, note) if toolbox else open_tools(
             tools, known, note, effects, base_url, contracts, how.reading, on_claim, grace_s=grace
         )  # fmt: skip
         opened = opening.enter_context(given)
-        user = _user(opened, known, how.tracker, toolbox, opening.pop_all())
+        learns = None if toolbox else home()  # other machines do not know what is learned here
+        user = User(
+            known, learns, opened.advice, how.tracker, toolbox or "", opened.faults,
+            opening.pop_all(), partial(_late, opened, zone),
+        )  # fmt: skip
     return App(
-        _in_zone(opened.tools, known.models.zone), how.planner, insights=opened.insights,
+        _in_zone(opened.tools, zone), how.planner, insights=opened.insights,
         policy=policy, limits=limits, rules=rules, attempts=how.attempts, model=how.model,
         user=user, journal=journal if isinstance(journal, Store) else journal_place(known, journal),
         on_note=note, clock=clock, new_id=new_id,
     )  # fmt: skip
-
-
-def _printing(on_note: Callable[[str], None] | None) -> Callable[[str], None]:
-    report = logger.info if on_note is None else on_note
-    return lambda sentence: report(printable(sentence))
-
-
-def _user(
-    opened: Toolset,
-    known: Settings,
-    tracker: providers.UsageTracker,
-    toolbox: str | None,
-    resources: ExitStack,
-) -> User:
-    learns = None if toolbox else home()  # other machines do not know what is learned here
-    late, faults = partial(_late, opened, known.models.zone), opened.faults
-    return User(known, learns, opened.advice, tracker, toolbox or "", faults, resources, late)
 
 
 def _late(opened: Toolset, zone: str) -> tuple[Toolbox, tuple[str, ...]] | None:
@@ -125,11 +116,11 @@ def _late(opened: Toolset, zone: str) -> tuple[Toolbox, tuple[str, ...]] | None:
 
 
 def _in_zone(tools: Toolbox, zone: str) -> Toolbox:
-    """Return `tools` where those of packages that take a `zone` get this one unless a plan does."""
     return Toolbox(_with_zone(each, zone) for each in tools.values()) if zone else tools
 
 
 def _with_zone(tool: Tool, zone: str) -> Tool:
+    """Return `tool` with this `zone` by default, where it is a package's and takes one."""
     own = tool.call
     if tool.source != "builtin" or own is None or "zone" not in tool.signature.inputs:
         return tool
@@ -143,16 +134,15 @@ def _with_zone(tool: Tool, zone: str) -> Tool:
 
 
 def _settings(given: object) -> Settings:
-    if isinstance(given, Settings):
-        return given
-    if isinstance(given, Mapping):
-        return Settings(cast("Mapping[str, object]", given))
-    if given is None:
-        return read_settings(home())
-    is_path = isinstance(given, str | os.PathLike)
-    folder = Path(cast("str", given)) if is_path else None
-    if given == "" or folder is None or not folder.is_dir():
-        raise ToolplanError(
-            "bad-settings", f"settings={given!r:.200} is no folder.", f"Give the folder of {FILE}."
-        )
-    return read_settings(folder)
+    match given:
+        case Settings():
+            return given
+        case Mapping():
+            return Settings(cast("Mapping[str, object]", given))
+        case None:
+            return read_settings(home())
+        case str() | os.PathLike() if given != "" and Path(cast("str", given)).is_dir():
+            return read_settings(Path(cast("str", given)))
+        case _:
+            said = f"settings={given!r:.200} is no folder."
+            raise ToolplanError("bad-settings", said, f"Give the folder of {FILE}.")

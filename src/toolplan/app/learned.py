@@ -17,23 +17,16 @@ def with_learned(tools: Toolbox, path: Path, note: Callable[[str], None]) -> Too
     """Return `tools` with the schemas learned so far, kept at `path`."""
     if not path.exists() or not any(map(_declares_nothing, tools.values())):
         return tools
+    found = {**tools}
     try:
         with sources.LearnedSchemas(path) as schemas:
-            known = {
-                tool.name: LearnedOutput(*found)
-                for tool in tools.values()
-                if _declares_nothing(tool)
-                and (found := schemas.schema(sources.tool_digest(tool))) is not None
-            }
+            for tool in filter(_declares_nothing, tools.values()):
+                if (known := schemas.schema(sources.tool_digest(tool))) is not None:
+                    found[tool.name] = replace(tool, learned=LearnedOutput(*known))
     except sources.LearnedError as error:
         note(error.with_help)
         return tools
-    if not known:
-        return tools
-    return Toolbox(
-        replace(tool, learned=known[name]) if name in known else tool
-        for name, tool in tools.items()
-    )
+    return Toolbox(found.values())
 
 
 def learn_from(

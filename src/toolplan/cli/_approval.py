@@ -12,8 +12,9 @@ from contextlib import closing, contextmanager, redirect_stdout
 from typing import Final, cast
 
 from toolplan.app._approve import VALUES, Approve, ByPlan, DigestApprover
-from toolplan.app._runs import maker_of
+from toolplan.app._decisions import metadata_of
 from toolplan.app.app import App
+from toolplan.app.limits import ADVICE
 from toolplan.app.wait import RunStopped
 from toolplan.cli._display import Display
 from toolplan.cli.outcome import (
@@ -362,8 +363,11 @@ def approved_by_word(
     Raises:
         CommandError: such a run would be approved without a person at a terminal.
     """
-    if not maker_of(store.record(run).plan):
-        return False
+    match metadata_of(store.record(run).plan).get(ADVICE):
+        case {"made_by": str(name)} if name:
+            pass
+        case _:
+            return False
     is_attended = here and sys.stdin.isatty() and sys.stderr.isatty()
     if yes or (approves and not is_attended):
         raise CommandError(

@@ -75,12 +75,6 @@ ContractsOption = Annotated[
         help="A file or folder of contracts: which agent does what, and needs what (repeatable)."
     ),
 ]
-StateOption = Annotated[
-    Path | None,
-    Parameter(
-        help="A STATE in JSON (--contracts): its intent is planned, and the STATE is printed."
-    ),
-]
 ModelOption = Annotated[
     tuple[str, ...],
     Parameter(

@@ -29,8 +29,6 @@ from toolplan.show.document import DocumentView
 from toolplan.show.plan_tree import effect_marks, plan_tree
 from toolplan.show.runs_view import SHORT
 
-DryFlag = Annotated[bool, Parameter(help="Call no tool; report what would go wrong.")]
-
 
 def run_command(
     file: options.PlanFileArgument,
@@ -48,7 +46,7 @@ def run_command(
     model: options.ModelOption = (),
     concurrency: options.ConcurrencyOption = (),
     timeout: options.TimeoutOption = None,
-    dry_run: DryFlag = False,
+    dry_run: bool = False,
     strict: options.StrictFlag = False,
     today: options.TodayOption = None,
     as_json: options.JsonFlag = False,
@@ -57,6 +55,9 @@ def run_command(
 
     A plan that changes something runs only when a person approves it, or with --yes or --approve.
     With --dry-run no tool is called: it is simulated with sample values.
+
+    Args:
+        dry_run: Call no tool; report what would go wrong.
     """
     plan_file, approve = read_plan(file, dialect), options.wanted(approve, approve_values, times)
     with closing(Display(silent=as_json)) as display:
@@ -90,25 +91,6 @@ def _dry_run(app: App, plan: ExecutionPlan, *, as_json: bool) -> int:
 
 
 RunArgument = Annotated[str, Parameter(help="The run, or the beginning of its name.")]
-RetryOption = Annotated[tuple[str, ...], Parameter(help="STEP or STEP:ITEM: make the call again.")]
-ResolveOption = Annotated[
-    tuple[str, ...],
-    Parameter(help="STEP=JSON or STEP:ITEM=JSON: the call succeeded, with this result."),
-]
-AbortOption = Annotated[tuple[str, ...], Parameter(help="STEP or STEP:ITEM: the call failed.")]
-
-AllowOption = Annotated[
-    tuple[str, ...], Parameter(help="STEP: make its calls that wait, as shown.")
-]
-DenyOption = Annotated[tuple[str, ...], Parameter(help="STEP: its calls that wait are not made.")]
-LeaveOutOption = Annotated[
-    tuple[str, ...],
-    Parameter(help="STEP:ITEM: leave this call out; another plan makes the others."),
-]
-AfterFailoverFlag = Annotated[
-    bool, Parameter(help="After the database has moved, let workers continue RUN, or all runs.")
-]
-ReasonOption = Annotated[str, Parameter(help="Why they are not; it is kept with the run.")]
 
 
 def resume_command(
@@ -116,14 +98,14 @@ def resume_command(
     *,
     tools: options.ToolsOption = (),
     journal: options.JournalOption = None,
-    retry: RetryOption = (),
-    resolve: ResolveOption = (),
-    abort: AbortOption = (),
-    allow: AllowOption = (),
-    deny: DenyOption = (),
-    leave_out: LeaveOutOption = (),
-    reason: ReasonOption = "",
-    after_failover: AfterFailoverFlag = False,
+    retry: tuple[str, ...] = (),
+    resolve: tuple[str, ...] = (),
+    abort: tuple[str, ...] = (),
+    allow: tuple[str, ...] = (),
+    deny: tuple[str, ...] = (),
+    leave_out: tuple[str, ...] = (),
+    reason: str = "",
+    after_failover: bool = False,
     yes: options.YesFlag = False,
     approve: options.ApproveOption = None,
     times: options.TimesOption = None,
@@ -139,6 +121,16 @@ def resume_command(
     What is done is not done again. A call in doubt needs --retry, --resolve or --abort; one that
     waits with its values --allow or --deny. --leave-out continues with another plan, without some
     of the calls that wait. `toolplan show RUN` shows both. A run of an MCP client asks for a word.
+
+    Args:
+        retry: STEP or STEP:ITEM: make the call again.
+        resolve: STEP=JSON or STEP:ITEM=JSON: the call succeeded, with this result.
+        abort: STEP or STEP:ITEM: the call failed.
+        allow: STEP: make its calls that wait, as shown.
+        deny: STEP: its calls that wait are not made.
+        leave_out: STEP:ITEM: leave this call out; another plan makes the others.
+        reason: Why they are not; it is kept with the run.
+        after_failover: After the database has moved, let workers continue RUN, or all runs.
     """
     approve = options.wanted(approve, approve_values, times)
     # a wrong decision is an error before anything is opened

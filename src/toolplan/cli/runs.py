@@ -22,33 +22,19 @@ from toolplan.show.runs_view import RunLine, RunsView
 from toolplan.storage.journal import RunEntry
 from toolplan.storage.journal import backup as back_up
 
-LimitOption = Annotated[int, Parameter(help="How many runs, the newest first.")]
-AfterOption = Annotated[str, Parameter(help="Only runs after this cursor: `next` of --json.")]
-
-PruneFlag = Annotated[
-    bool, Parameter(help="Remove older runs: show which, or remove them with --yes.")
-]
-OlderThanOption = Annotated[
-    str | None, Parameter(help="With --prune: only runs older than this, as in 30d.")
-]
-KeepOption = Annotated[int | None, Parameter(help="With --prune: not the latest N runs.")]
 ApplyFlag = Annotated[bool, Parameter(name=("--yes", "--apply"), help="With --prune: remove them.")]
-BackupOption = Annotated[
-    str | None,
-    Parameter(help="Copy the journal to this file, and its large results to a folder beside it."),
-]
 
 
 def runs_command(
     *,
-    limit: LimitOption = 20,
-    after: AfterOption = "",
+    limit: int = 20,
+    after: str = "",
     journal: JournalOption = None,
-    prune: PruneFlag = False,
-    older_than: OlderThanOption = None,
-    keep: KeepOption = None,
+    prune: bool = False,
+    older_than: str | None = None,
+    keep: int | None = None,
     yes: ApplyFlag = False,
-    backup: BackupOption = None,
+    backup: str | None = None,
     as_json: JsonFlag = False,
 ) -> None:
     """List the runs that the journal keeps, the newest first; remove older ones, or copy all.
@@ -57,6 +43,14 @@ def runs_command(
     --prune removes runs that are over, never one that waits, is in
     doubt or was interrupted. Without --older-than and --keep the table
     [retention] of the settings says which, else 30d and 100.
+
+    Args:
+        limit: How many runs, the newest first.
+        after: Only runs after this cursor: `next` of --json.
+        prune: Remove older runs: show which, or remove them with --yes.
+        older_than: With --prune: only runs older than this, as in 30d.
+        keep: With --prune: not the latest N runs.
+        backup: Copy the journal to this file, and its large results to a folder beside it.
     """
     wrong = {
         "--limit is less than 1.": limit < 1,

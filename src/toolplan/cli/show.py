@@ -47,9 +47,6 @@ from toolplan.show.run_progress import duration_text
 from toolplan.show.runs_view import SHORT, items_text, run_marks, status_text
 from toolplan.storage.journal import Store
 
-MermaidFlag = Annotated[bool, Parameter(help="Print a Mermaid flowchart.")]
-SvgFlag = Annotated[bool, Parameter(help="Print an SVG drawing.")]
-
 _Items: TypeAlias = dict[str, dict[int, StepState]]
 
 
@@ -60,8 +57,8 @@ def show_command(
     tools: options.ToolsOption = (),
     journal: options.JournalOption = None,
     effects: options.EffectsOption = (),
-    mermaid: MermaidFlag = False,
-    svg: SvgFlag = False,
+    mermaid: bool = False,
+    svg: bool = False,
     as_json: options.JsonFlag = False,
 ) -> None:
     """Show a plan as a tree: each step, and what it needs.
@@ -69,6 +66,10 @@ def show_command(
     With --json the plan is printed in its canonical form. With
     --tools, steps that may change something are marked. A run is shown
     with the states, times and results of its steps, and its answer.
+
+    Args:
+        mermaid: Print a Mermaid flowchart.
+        svg: Print an SVG drawing.
     """
     plan_file = plan_or_run(file, dialect, journal)
     if isinstance(plan_file, str):
@@ -274,20 +275,22 @@ def _kept(journal: Store, name: str, tools: Toolbox | None) -> _Side:
 
 _NAMES = ", ".join(DIALECTS)
 FromOption = Annotated[str, Parameter(name="--from", help=f"The dialect of the file: {_NAMES}.")]
-ToOption = Annotated[str, Parameter(help="The dialect to write.")]
 
 
 def convert_command(
     file: options.PlanFileArgument,
     *,
     from_: FromOption = "toolplan",
-    to: ToOption = "toolplan",
+    to: str = "toolplan",
     tools: options.ToolsOption = (),
     as_json: options.JsonFlag = False,
 ) -> None:
     """Convert a plan to another dialect, on standard output.
 
     A plan that the dialect cannot express as a whole is an error.
+
+    Args:
+        to: The dialect to write.
     """
     plan_file = read_plan(file, from_)
     known_dialect(to)

@@ -27,21 +27,12 @@ from toolplan.testing.plans.runner import CaseResult, junit, open_for, run_case
 Files = Annotated[
     Path, Parameter(name="FILE", help="Files of questions with their expected plans; YAML or JSON.")
 ]
-PlannerChoice = Annotated[
-    str | None, Parameter(help="The planner, instead of the file's: as for `toolplan plan`.")
-]
 TimesOption = Annotated[
     int,
     Parameter(
         name=("--times", "-n"),
         help="How many times each question is asked.",
         validator=validators.Number(gte=1, lte=1_000),
-    ),
-]
-RecordFlag = Annotated[
-    bool,
-    Parameter(
-        help="Record the plans of questions without `expect`, beside the file: FILE.plans.json."
     ),
 ]
 JunitOption = Annotated[
@@ -52,11 +43,11 @@ JunitOption = Annotated[
 def test_command(
     *files: Files,
     tools: ToolsOption = (),
-    planner: PlannerChoice = None,
+    planner: str | None = None,
     model: ModelOption = (),
     contracts: ContractsOption = (),
     times: TimesOption = 1,
-    record: RecordFlag = False,
+    record: bool = False,
     junit_file: JunitOption = None,
     as_json: JsonFlag = False,
 ) -> int:
@@ -64,6 +55,10 @@ def test_command(
 
     A question without `expect` is compared with its recorded plan. Options win over what a file
     says. Exits 1 where a plan is not as expected.
+
+    Args:
+        planner: The planner, instead of the file's: as for `toolplan plan`.
+        record: Record the plans of questions without `expect`, beside the file: FILE.plans.json.
     """
     if not files:
         raise CommandError("usage", "FILE is missing.", "Name a file of plan tests.")
@@ -138,20 +133,6 @@ def _to_json(path: Path, result: CaseResult) -> Json:
     }
 
 
-InstructionsOption = Annotated[
-    tuple[Path, ...],
-    Parameter(
-        help="A file with instructions for the model: the prompt with it is compared with the"
-        " prompt without. May be given many times."
-    ),
-]
-DataOption = Annotated[
-    tuple[Path, ...],
-    Parameter(
-        help="A data set: a JSON object with a question, its tools and its plan in each line. May"
-        " be given many times."
-    ),
-]
 RowsOption = Annotated[
     int,
     Parameter(
@@ -182,10 +163,10 @@ _COLUMNS: Final = {
 def eval_command(
     *files: Files,
     tools: ToolsOption = (),
-    planner: PlannerChoice = None,
+    planner: str | None = None,
     model: ModelOption = (),
-    instructions: InstructionsOption = (),
-    data: DataOption = (),
+    instructions: tuple[Path, ...] = (),
+    data: tuple[Path, ...] = (),
     rows: RowsOption = 100,
     times: TimesOption = 1,
     junit_file: JunitOption = None,
@@ -196,6 +177,11 @@ def eval_command(
     The files are those of `toolplan test`. Each model of --model is measured by itself. Of a
     question that is asked, its plan is right, wrong (it passes the check and is another one),
     asked back about, or failed.
+
+    Args:
+        planner: The planner, instead of the file's: as for `toolplan plan`.
+        instructions: A file of instructions: the prompt is compared with and without. Repeatable.
+        data: A data set: in each line a question, its tools and its plan, as JSON. Repeatable.
     """
     if not files and not data:
         raise CommandError("usage", "FILE is missing.", "Name a file of plan tests, or --data.")
