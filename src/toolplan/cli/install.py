@@ -41,8 +41,9 @@ def install_command(
         dry_run: Say what would change.
     """
     others = _known(from_)
+    place = Path.cwd() if project else None
     done = {
-        each.name: install(each, project=_folder(project=project), others=others, dry=dry_run)
+        each.name: install(each, project=place, others=others, dry=dry_run)
         for each in _known(client)
     }
     if as_json:
@@ -72,7 +73,8 @@ def uninstall_command(
     Args:
         project: The client's file in this folder, not the user's.
     """
-    done = {each.name: uninstall(each, project=_folder(project=project)) for each in _known(client)}
+    place = Path.cwd() if project else None
+    done = {each.name: uninstall(each, project=place) for each in _known(client)}
     if as_json:
         print_json(to_builtins(done, enc_hook=str))
         return
@@ -87,7 +89,3 @@ def _known(names: Sequence[str]) -> list[Client]:
             hint = did_you_mean(near(name, CLIENTS)) or f"There are {_NAMES}."
             raise CommandError("usage", f"There is no client {name!r}.", hint)
     return [CLIENTS[name] for name in dict.fromkeys(names)]
-
-
-def _folder(*, project: bool) -> Path | None:
-    return Path.cwd() if project else None

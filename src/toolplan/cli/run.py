@@ -13,7 +13,6 @@ from toolplan.app._open import open
 from toolplan.app._toolset import effect_labels, reopening
 from toolplan.app.app import App
 from toolplan.app.dry_run.report import dry_document
-from toolplan.app.results import RunResult
 from toolplan.app.wait import run_to_end
 from toolplan.cli import options
 from toolplan.cli._approval import RunGuard, approved_by_word
@@ -161,13 +160,9 @@ def resume_command(
                     on_plan=lambda plan: guard.go_on(plan, before), on_event=display.show_event,
                 ))  # fmt: skip
     if leave_out:
-        _note_other(name, ended)
+        made = f"digest {ended.digest} and run {ended.run[:SHORT]}"
+        note(f"That was another plan, with {made}. Run {name[:SHORT]} is over.")
     return print_run(ended, ended.answer, as_json=as_json)
-
-
-def _note_other(name: str, ended: RunResult) -> None:
-    made = f"digest {ended.digest} and run {ended.run[:SHORT]}"
-    note(f"That was another plan, with {made}. Run {name[:SHORT]} is over.")
 
 
 def _opening(
@@ -176,9 +171,8 @@ def _opening(
     """Return the arguments of `open`: options override those that were kept with the run."""
     spec, kept, base_url = reopening(plan)
     if not (tools or spec):
-        raise CommandError(
-            "usage", "--tools is missing: the run does not say where its tools came from."
-        )
+        said = "--tools is missing: the run does not say where its tools came from."
+        raise CommandError("usage", said)
     labels = {**kept, **{tool: label.value for tool, label in effect_labels(effects).items()}}
     given = options.for_given_plans(model)
     return {**given, "tools": tools or spec, "effects": labels, "base_url": base_url}
