@@ -182,13 +182,8 @@ class App:
     ) -> AskResult:
         """Return a checked plan for a question, and run nothing.
 
-        Args:
-            question: what to plan.
-            today: the date that counts as today.
-            context: what was said before (`toolplan.planners.Question`).
-            conversation: the conversation that the question belongs to.
-            tried: plans for it that were refused or that failed, and why; they count as attempts.
-            on_step: called with each valid step while a model still writes the plan.
+        `tried` are plans for it that were refused or that failed, and why; they count as attempts.
+        All else is as for `ask`.
 
         Raises:
             ModelError: a model is asked and gives no complete reply.
@@ -198,9 +193,8 @@ class App:
             new = await self._asked(question, today, context, conversation)
             start = Start(self._setup.day(today), self.run_options())
             loop = self._loop(journal, start, NO_LIMITS, Watchers(on_step))
-            return await self._finished(
-                await loop.plan(replace(new, attempts=(*tried,))), conversation
-            )
+            asked = await loop.plan(replace(new, attempts=(*tried,)))
+            return await self._finished(asked, conversation)
 
     async def ask(
         self,
@@ -390,11 +384,7 @@ class App:
             return await in_thread(self._ended, plan, ended)
 
     def runs(self, limit: int = 20, after: str = "") -> list[RunEntry]:
-        """Return the runs that the journal keeps, the newest first, or those after a `cursor`.
-
-        Raises:
-            JournalError: the journal cannot be read.
-        """
+        """Return the runs that the journal keeps, the newest first, or those after a `cursor`."""
         return self.needed_journal().runs(limit, after)
 
     def result(self, run: str, events: Sequence[Event] | None = None) -> RunResult:
@@ -406,11 +396,7 @@ class App:
         return foreseen(plan, self.needed_journal(), self.tools, self.run_options(given))
 
     def run_options(self, *given: LimitOptions) -> RunOptions:
-        """Return how much runs at once and how long calls may take.
-
-        Raises:
-            ToolplanError: a limit is wrong.
-        """
+        """Return how much runs at once and how long calls may take; a wrong limit is an error."""
         return self._setup.run_options(*given)
 
     @property
@@ -441,8 +427,9 @@ class App:
             await self._kept.remember(conversation, asked, self._setup.clock())
         if asked.plan is not None and asked.run is not None:
             await in_thread(self._kept.learn, asked.plan, asked.run, self.tools)
-        marks = None if asked.plan is None else effect_marks(asked.plan.plan, self.tools)
-        return asked if marks is None else replace(asked, marks=marks)
+        if asked.plan is None:
+            return asked
+        return replace(asked, marks=effect_marks(asked.plan.plan, self.tools))
 
     def _ended(self, plan: ExecutionPlan, ended: Run) -> RunResult:
         self._kept.learn(plan, ended, self.tools)
