@@ -53,10 +53,8 @@ class User(Struct, frozen=True):
     """The settings and folders of a user; without arguments, there are none.
 
     Attributes:
-        settings: what the user has set.
         data: the folder for learned schemas and conversations; None keeps neither.
         advice: what the tools were opened with; a plan that runs has it in its metadata.
-        tracker: what models have used.
         toolbox: the name of the toolbox in the settings that the tools are; empty for none.
         faults: which servers or operations cannot be used, and why.
         resources: closed with the app.

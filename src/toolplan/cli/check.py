@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Final, Literal
+from typing import Final, Literal
 
-from cyclopts import Parameter
 from msgspec.structs import replace
 
 from toolplan.app.home import home, policy_of
@@ -136,19 +135,9 @@ def _unchecked_text(count: int, plan: Plan, tools: Toolbox) -> str:
     return f"Not type-checked: {count_text(count, 'reference')}, since {reason}."
 
 
-PlanArgument = Annotated[
-    str | None,
-    Parameter(
-        allow_leading_hyphen=True,
-        validator=options.refuse_options,
-        help="The file of the plan; - is standard input.",
-    ),
-]
-
-
 def policy_command(
     action: Literal["init", "check"],
-    plan: PlanArgument = None,
+    plan: options.PlanFileArgument | None = None,
     *,
     policy: options.PolicyOption = None,
     dialect: options.DialectOption = "toolplan",

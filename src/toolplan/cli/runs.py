@@ -81,10 +81,8 @@ def runs_command(
         print_json({"runs": listed, "next": entries[-1].cursor if more else None})
     elif entries:
         out().print(RunsView([
-            RunLine(
-                each.run, each.created_at, each.status, each.question or each.tools, each.is_left
-            )
-            for each in entries
+            RunLine(e.run, e.created_at, e.status, e.question or e.tools, e.is_left)
+            for e in entries
         ]))  # fmt: skip
     elif after:
         note("There are no older runs.")
@@ -118,15 +116,12 @@ def _prune(
     count, before = count_text(len(pruning.runs), "run"), decimal(pruning.size)
     if as_json:
         print_json({**pruning._asdict(), "runs": [*pruning.runs], "removed": apply})
-    elif apply:
-        after = decimal(pruning.size_after)
-        said = f"{count} removed, {pruning.kept} kept; {before} before, {after} now."
-        out().print(said, soft_wrap=True)
-    else:
-        said = f"{count} would be removed, {pruning.kept} kept; {before} now."
-        out().print(said, soft_wrap=True)
-        if pruning.runs:
-            out().print("--yes removes them.")
+        return
+    sizes = f"{before} before, {decimal(pruning.size_after)} now" if apply else f"{before} now"
+    done = "removed" if apply else "would be removed"
+    out().print(f"{count} {done}, {pruning.kept} kept; {sizes}.", soft_wrap=True)
+    if pruning.runs and not apply:
+        out().print("--yes removes them.")
 
 
 def _backup(place: str | None, copy: Path, *, as_json: bool) -> None:
@@ -142,11 +137,8 @@ def _existing(place: str | None) -> Path:
     """Return the path of the journal, after what the user should know about it."""
     path = user_journal(place)
     if not isinstance(path, Path):
-        raise CommandError(
-            "usage",
-            "--backup is for a journal in a file; this one is a database.",
-            "pg_dump copies it: docs/workers.md shows how.",
-        )
+        said = "--backup is for a journal in a file; this one is a database."
+        raise CommandError("usage", said, "pg_dump copies it: docs/workers.md shows how.")
     if not path.exists():
         raise CommandError("unknown-run", f"There is no journal {path}.", "No run was kept yet.")
     opened_journal(place).close()

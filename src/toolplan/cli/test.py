@@ -18,7 +18,7 @@ from toolplan.plan.canonical import dump
 from toolplan.plan.path import Json
 from toolplan.show._lines import Prose
 from toolplan.show.printable import count_text, printable
-from toolplan.testing.plans.cases import Case, CaseFile, read_cases
+from toolplan.testing.plans.cases import CaseFile, read_cases
 from toolplan.testing.plans.data import read_data
 from toolplan.testing.plans.measure import Figures, Measured, figures, measured
 from toolplan.testing.plans.recorded import Recorded
@@ -73,15 +73,19 @@ def test_command(
                 asyncio.run(_record(app, file, recorded))
             ended = asyncio.run(_tested(app, file, recorded, times, as_json=as_json))
         results += [(file.path, each) for each in ended]
-    if junit_file is not None:
-        with writing(junit_file):
-            junit_file.write_text(junit(results), "utf-8")
+    _write_junit(junit_file, results)
     failed = sum(not each.succeeded for _, each in results)
     if as_json:
         print_json({"failed": failed, "tests": [_to_json(*each) for each in results]})
     else:
         out().print(f"{count_text(len(results), 'question')}, {failed} failed.", style="bold")
     return (Exit.FAILED if failed else Exit.FINE).value
+
+
+def _write_junit(path: Path | None, results: Sequence[tuple[Path, CaseResult]]) -> None:
+    if path is not None:
+        with writing(path):
+            path.write_text(junit(results), "utf-8")
 
 
 async def _record(app: App, file: CaseFile, recorded: Recorded) -> None:
@@ -201,9 +205,7 @@ def eval_command(
             case = CaseResult(each.case, (each.problems,), None, each.seconds)
             cases.append((Path(f"{name}: {path}"), case))
         note(f"{printable(name)}: {len(results)} asked.")
-    if junit_file is not None:
-        with writing(junit_file):
-            junit_file.write_text(junit(cases), "utf-8")
+    _write_junit(junit_file, cases)
     if as_json:
         print_json({"variants": [*documents]})
     else:
@@ -215,18 +217,15 @@ def _variants(
 ) -> list[tuple[str, str | None, str]]:
     """Return each model with each prompt: a name, the model, its instructions."""
     named = models or tuple(dict.fromkeys(each.model for each in files))
-    texts = [("", ""), *((path.name, _text(path)) for path in instructions)]
+    texts = [("", ""), *((path.name, read_text(path).strip()) for path in instructions)]
+    for path, (_, text) in zip(instructions, texts[1:], strict=True):
+        if not text or len(text) > _LONGEST:
+            said = f"{path} has no text, or more than {_LONGEST:,} characters."
+            raise CommandError("usage", said)
     return [
         (" + ".join(filter(None, (each or "no model", name))), each, text)
         for each, (name, text) in product(named, texts)
     ]
-
-
-def _text(path: Path) -> str:
-    text = read_text(path).strip()
-    if not text or len(text) > _LONGEST:
-        raise CommandError("usage", f"{path} has no text, or more than {_LONGEST:,} characters.")
-    return text
 
 
 def _need_gold(file: CaseFile) -> None:
@@ -250,17 +249,13 @@ def _asked(
     times: int,
 ) -> list[Measured]:
     recorded = Recorded(file.path)
+    named, planner = () if model is None else (model,), planner or ("llm" if model else None)
     with open_for(
-        file,
-        tools=tools,
-        planner=planner or (None if model is None else "llm"),
-        model=() if model is None else (model,),
-        instructions=instructions,
-        on_note=note,
+        file, tools=tools, planner=planner, model=named, instructions=instructions, on_note=note
     ) as app:
 
         async def ask_all() -> list[Measured]:
-            every: list[Case] = [case for case in file.cases for _ in range(times)]
+            every = [case for case in file.cases for _ in range(times)]
             return [await measured(app, case, recorded) for case in every]
 
         return asyncio.run(ask_all())

@@ -88,11 +88,8 @@ def _note_servers(toolset: Toolset) -> None:
 
 def _accept(toolset: Toolset, name: str | None) -> int:
     if toolset.pin is None:
-        raise CommandError(
-            "usage",
-            "--accept is for the tools of MCP servers, which may change by themselves.",
-            "Name their configuration: --tools FILE.",
-        )
+        said = "--accept is for the tools of MCP servers, which may change by themselves."
+        raise CommandError("usage", said, "Name their configuration: --tools FILE.")
     claims = [tool for tool in toolset.tools.values() if name in (None, tool.name)]
     try:
         locks = toolset.pin(name)
