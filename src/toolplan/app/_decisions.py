@@ -141,6 +141,15 @@ def metadata_of(plan: Json) -> dict[str, Json]:
     return metadata if isinstance(metadata, dict) else {}
 
 
+def maker_of(plan: Json) -> str:
+    """Return what made the run with this plan of a journal; empty for a person or a program."""
+    match metadata_of(plan):
+        case {"run_with": {"made_by": str(name)}}:
+            return name
+        case _:
+            return ""
+
+
 def day_of(metadata: Mapping[str, Json]) -> str | None:
     """Return the date that counted as today in a run, from the metadata of its plan."""
     match metadata:

@@ -43,7 +43,9 @@ EffectsArgument: TypeAlias = Sequence[str] | Mapping[str, str]
 
 DEMO: Final = "toolplan_demo:TOOLS"
 _DEMO_NOTE: Final = "Tools: the demo (waste management, sample data). Your own: --tools."
-_NO_TOOLS_OF_CONTRACTS: Final = " Contracts bring no tools: name those of agents with --tools."
+_NO_TOOLS_OF_CONTRACTS: Final = (
+    " Contracts bring no tools: name those of their agents with --tools."
+)
 _HELP: Final = (
     "Give a JSON file of tool objects, an MCP configuration, an OpenAPI document, or"
     " MODULE:ATTRIBUTE, as in toolplan_demo:TOOLS."

@@ -12,9 +12,8 @@ from contextlib import closing, contextmanager, redirect_stdout
 from typing import Final, cast
 
 from toolplan.app._approve import VALUES, Approve, ByPlan, DigestApprover
-from toolplan.app._decisions import metadata_of
+from toolplan.app._decisions import maker_of
 from toolplan.app.app import App
-from toolplan.app.limits import ADVICE
 from toolplan.app.wait import RunStopped
 from toolplan.cli._display import Display
 from toolplan.cli.outcome import report_usage, stopped_help
@@ -329,11 +328,9 @@ def approved_by_word(
     Raises:
         CommandError: such a run would be approved without a person at a terminal.
     """
-    match metadata_of(store.record(run).plan).get(ADVICE):
-        case {"made_by": str(client)} if client:
-            is_attended = here and sys.stdin.isatty() and sys.stderr.isatty()
-        case _:
-            return False
+    if not maker_of(store.record(run).plan):
+        return False
+    is_attended = here and sys.stdin.isatty() and sys.stderr.isatty()
     if yes or (approves and not is_attended):
         said = f"{'--yes' if yes else 'An option'} does not approve this run: an MCP client made it"
         raise _refused(
