@@ -85,29 +85,38 @@ def open(
     """
     check_arguments(limits=limits, toolbox=toolbox, contracts=contracts, rules=rules, weeks=weeks)
     check_arguments(journal=journal, on_note=on_note, clock=clock, new_id=new_id, grace=grace)
-    known, report = _settings(settings), logger.info if on_note is None else on_note
+    known, note = _settings(settings), _printing(on_note)
     policy, zone = policy_of(policy, known.path), known.models.zone
-
-    def note(sentence: str) -> None:
-        report(printable(sentence))
-
     how = planning(planner, model, known, home(), weeks, contracts, policy, note)
     with ExitStack() as opening:
         given = open_toolbox(toolbox, known, note) if toolbox else open_tools(
             tools, known, note, effects, base_url, contracts, how.reading, on_claim, grace_s=grace
         )  # fmt: skip
         opened = opening.enter_context(given)
-        learns = None if toolbox else home()  # other machines do not know what is learned here
-        user = User(
-            known, learns, opened.advice, how.tracker, toolbox or "", opened.faults,
-            opening.pop_all(), partial(_late, opened, zone),
-        )  # fmt: skip
+        user = _user(opened, known, how.tracker, toolbox, opening.pop_all())
     return App(
         _in_zone(opened.tools, zone), how.planner, insights=opened.insights,
         policy=policy, limits=limits, rules=rules, attempts=how.attempts, model=how.model,
         user=user, journal=journal if isinstance(journal, Store) else journal_place(known, journal),
         on_note=note, clock=clock, new_id=new_id,
     )  # fmt: skip
+
+
+def _printing(on_note: Callable[[str], None] | None) -> Callable[[str], None]:
+    report = logger.info if on_note is None else on_note
+    return lambda sentence: report(printable(sentence))
+
+
+def _user(
+    opened: Toolset,
+    known: Settings,
+    tracker: providers.UsageTracker,
+    toolbox: str | None,
+    resources: ExitStack,
+) -> User:
+    learns = None if toolbox else home()  # other machines do not know what is learned here
+    late, faults = partial(_late, opened, known.models.zone), opened.faults
+    return User(known, learns, opened.advice, tracker, toolbox or "", faults, resources, late)
 
 
 def _late(opened: Toolset, zone: str) -> tuple[Toolbox, tuple[str, ...]] | None:

@@ -93,28 +93,16 @@ RunArgument = Annotated[str, Parameter(help="The run, or the beginning of its na
 
 
 def resume_command(
-    run: RunArgument = "",
-    *,
-    tools: options.ToolsOption = (),
-    journal: options.JournalOption = None,
-    retry: tuple[str, ...] = (),
-    resolve: tuple[str, ...] = (),
-    abort: tuple[str, ...] = (),
-    allow: tuple[str, ...] = (),
-    deny: tuple[str, ...] = (),
-    leave_out: tuple[str, ...] = (),
-    reason: str = "",
-    after_failover: bool = False,
-    yes: options.YesFlag = False,
-    approve: options.ApproveOption = None,
-    times: options.TimesOption = None,
-    approve_values: options.ApproveValuesFlag = False,
-    effects: options.EffectsOption = (),
-    model: options.ModelOption = (),
-    concurrency: options.ConcurrencyOption = (),
-    timeout: options.TimeoutOption = None,
-    as_json: options.JsonFlag = False,
-) -> int:
+    run: RunArgument = "", *, tools: options.ToolsOption = (),
+    journal: options.JournalOption = None, retry: tuple[str, ...] = (),
+    resolve: tuple[str, ...] = (), abort: tuple[str, ...] = (), allow: tuple[str, ...] = (),
+    deny: tuple[str, ...] = (), leave_out: tuple[str, ...] = (), reason: str = "",
+    after_failover: bool = False, yes: options.YesFlag = False,
+    approve: options.ApproveOption = None, times: options.TimesOption = None,
+    approve_values: options.ApproveValuesFlag = False, effects: options.EffectsOption = (),
+    model: options.ModelOption = (), concurrency: options.ConcurrencyOption = (),
+    timeout: options.TimeoutOption = None, as_json: options.JsonFlag = False,
+) -> int:  # fmt: skip
     """Resume a run that was interrupted, or that waits for a person.
 
     What is done is not done again. A call in doubt needs --retry, --resolve or --abort; one that

@@ -26,17 +26,10 @@ ApplyFlag = Annotated[bool, Parameter(name=("--yes", "--apply"), help="With --pr
 
 
 def runs_command(
-    *,
-    limit: int = 20,
-    after: str = "",
-    journal: JournalOption = None,
-    prune: bool = False,
-    older_than: str | None = None,
-    keep: int | None = None,
-    yes: ApplyFlag = False,
-    backup: str | None = None,
-    as_json: JsonFlag = False,
-) -> None:
+    *, limit: int = 20, after: str = "", journal: JournalOption = None, prune: bool = False,
+    older_than: str | None = None, keep: int | None = None, yes: ApplyFlag = False,
+    backup: str | None = None, as_json: JsonFlag = False,
+) -> None:  # fmt: skip
     """List the runs that the journal keeps, the newest first; remove older ones, or copy all.
 
     `toolplan show RUN` shows one, `toolplan resume RUN` resumes it.
