@@ -316,8 +316,8 @@ def _is_unknown(plan: ExecutionPlan, events: Sequence[Event]) -> bool:
 def _said_to(question: Question) -> dict[str, Json]:
     """Return what a plan's metadata keeps of the conversation before its question."""
     texts = dict.fromkeys(t[:_LONGEST_EARLIER] for t in _texts_of(question.context, said=False))
-    kept: list[Json] = [*texts][:_MOST_EARLIER]
-    return {EARLIER: kept} if kept else {}
+    kept = tuple(texts)[:_MOST_EARLIER]
+    return {EARLIER: [*kept]} if kept else {}
 
 
 def _texts_of(context: Json, *, said: bool) -> Iterator[str]:
