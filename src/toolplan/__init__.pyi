@@ -2,8 +2,8 @@
 
 from toolplan.app._open import open as open
 from toolplan.app.app import App as App
-from toolplan.app.dry_run import DryRun as DryRun
-from toolplan.app.dry_run import simulate as simulate
+from toolplan.app.dry_run.report import DryRun as DryRun
+from toolplan.app.dry_run.simulation import simulate as simulate
 from toolplan.app.home import read_policy as read_policy
 from toolplan.app.results import AskResult as AskResult
 from toolplan.app.results import CheckResult as CheckResult

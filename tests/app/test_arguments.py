@@ -102,6 +102,15 @@ def test_one_decision_may_be_a_text() -> None:
 
 
 @pytest.mark.parametrize(
+    "text", ["NaN", "-Infinity", "1e999", '{"x": [1e999]}', '{"x": 1, "x": 2}']
+)
+def test_a_result_that_json_cannot_keep_resolves_no_call(text: str) -> None:
+    with pytest.raises(ToolplanError, match="cannot be read") as caught:
+        decisions_of((), f"pay={text}", ())
+    assert caught.value.help
+
+
+@pytest.mark.parametrize(
     ("question", "options", "words"),
     [
         (None, {}, "question is a value of type NoneType"),

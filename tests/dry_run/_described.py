@@ -7,7 +7,8 @@ import json
 from collections.abc import Mapping, Sequence
 
 from tests.plans_strategy import execution_plan
-from toolplan.app.dry_run import DryRun, simulate
+from toolplan.app.dry_run.report import DryRun
+from toolplan.app.dry_run.simulation import simulate
 from toolplan.plan.model import Limits, Plan, Step, Value
 from toolplan.plan.path import Json
 from toolplan.schema.tool import Effects

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from tests.dry_run._described import ROW, ROWS, Tools
 from tests.planners.planned import QUESTIONS, demo
 from tests.plans_strategy import execution_plan, plans
-from toolplan.app.dry_run import simulate
+from toolplan.app.dry_run.simulation import simulate
 from toolplan.compiler import compile_plan
 from toolplan.engine import run
 from toolplan.events import StepState

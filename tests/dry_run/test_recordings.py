@@ -10,7 +10,8 @@ from msgspec.structs import asdict
 
 from tests.dry_run._described import ROWS, Tools
 from tests.plans_strategy import execution_plan
-from toolplan.app.dry_run import CallBounds, DryRun, MayFail, simulate
+from toolplan.app.dry_run.report import CallBounds, DryRun, MayFail
+from toolplan.app.dry_run.simulation import simulate
 from toolplan.events import StepState
 from toolplan.plan.model import Array, Literal, Object, Plan, Ref, Step, Template, When
 from toolplan.plan.path import Json

@@ -5,7 +5,7 @@ import io
 from msgspec.structs import replace
 from rich.console import Console
 
-from toolplan.app.dry_run import (
+from toolplan.app.dry_run.report import (
     CallBounds,
     DryRun,
     EffectBounds,
@@ -14,12 +14,11 @@ from toolplan.app.dry_run import (
     Scenario,
     Unchecked,
     dry_document,
-    dry_view,
 )
 from toolplan.events import StepState
 from toolplan.schema.tool import Effects
 from toolplan.show.console import Rendered
-from toolplan.show.document import document_text
+from toolplan.show.document import DocumentView, document_text
 
 DRY = DryRun(
     faults=(
@@ -101,7 +100,9 @@ def test_a_plan_without_fault_is_reported_in_a_few_lines() -> None:
 
 def test_a_console_shows_it_and_is_not_steered_by_it() -> None:
     stream = io.TextIOWrapper(io.BytesIO(), encoding="ascii", newline="\n")
-    Console(file=stream, width=60, color_system=None).print(Rendered(dry_view(DRY)))
+    Console(file=stream, width=60, color_system=None).print(
+        Rendered(DocumentView(dry_document(DRY)))
+    )
     stream.flush()
     stream.seek(0)
     text = stream.read()

@@ -11,8 +11,8 @@ from msgspec.structs import asdict
 
 from tests.dry_run._described import ROWS, Tools, called
 from tests.plans_strategy import execution_plan
-from toolplan.app.dry_run import CallBounds, DryRun, Fault, simulate
-from toolplan.app.dry_run.simulation import MAX_SCENARIOS
+from toolplan.app.dry_run.report import CallBounds, DryRun, Fault
+from toolplan.app.dry_run.simulation import MAX_SCENARIOS, simulate
 from toolplan.engine import CannotRun
 from toolplan.events import StepState
 from toolplan.plan.model import (

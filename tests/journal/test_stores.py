@@ -11,7 +11,7 @@ import pytest
 
 from tests.plans_strategy import execution_plan, scripted_tools
 from tests.stores import Stores
-from toolplan.app.resume import plan_of, resume
+from toolplan.app.resume import plan_in, resume
 from toolplan.engine import CannotRun, Decided, run
 from toolplan.events import (
     Event,
@@ -223,7 +223,7 @@ def test_resume_takes_plan_and_policy_from_the_journal(stores: Stores) -> None:
         asyncio.run(resume("r", tools.toolbox, journal=journal))
     with pytest.raises(ApprovalRequired):
         asyncio.run(resume("r", tools.toolbox, journal=journal, approval=lambda _: None))
-    assert plan_of("r", tools.toolbox, journal=journal).digest == plan.digest
+    assert plan_in(journal.record("r"), tools.toolbox).digest == plan.digest
     assert tools.args_of("send") == []
 
 

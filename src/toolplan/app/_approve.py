@@ -21,6 +21,8 @@ from toolplan.policy.consent import ValueApproval
 from toolplan.policy.execution_plan import ExecutionPlan
 from toolplan.storage.journal import Store
 
+VALUES: Final = "values"
+
 
 class DigestApprover(Struct, frozen=True):
     """Approves the plan with `digest` after `ask`, which shows it, has approved it too.
@@ -38,9 +40,6 @@ class DigestApprover(Struct, frozen=True):
             return None
         given = await self.ask(plan)
         return approve_digest(plan, self.times) if isinstance(given, Approval) else given
-
-
-VALUES: Final = "values"
 
 
 class ByPlan(Struct, frozen=True):
@@ -73,13 +72,10 @@ def by_values(given: Approve | None) -> ValueApproval | None:
 
 def approver_of(given: Approve | None, *, yes: bool) -> Approver | ValueApproval | None:
     """Return what an engine asks; None where no plan with effects may run."""
-    values = by_values(given)
-    if values is not None:
+    if (values := by_values(given)) is not None:
         return values
-    if callable(given):
+    if callable(given) or (given is None and not yes):
         return given
-    if given is None and not yes:
-        return None
 
     def answer(plan: ExecutionPlan) -> Approval | None:
         if is_other(given, plan):
@@ -102,10 +98,8 @@ async def approver_for(
 
 def is_other(given: Approve | None, plan: ExecutionPlan) -> bool:
     """Return whether an approval was given beforehand, for another plan than `plan`."""
-    if by_values(given) is not None:
-        return False
     digest = given.digest if isinstance(given, Approval | DigestApprover) else given
-    return isinstance(digest, str) and plan.digest != digest
+    return isinstance(digest, str) and digest not in (VALUES, plan.digest)
 
 
 def refuse_wrong(
@@ -115,12 +109,13 @@ def refuse_wrong(
 
     This is before anyone is asked; the journal decides when the approval is used.
     """
-    if plan.effects and is_other(given, plan):
-        raise ApprovalRequired(plan.digest)
-    by_digest = isinstance(given, DigestApprover) or (isinstance(given, str) and given != VALUES)
-    if not by_digest or journal is None or not plan.effects or needs_no_approval(plan):
+    if not plan.effects:
         return
+    if is_other(given, plan):
+        raise ApprovalRequired(plan.digest)
     times = given.times if isinstance(given, DigestApprover) else 1
-    users = journal.users(plan.digest)
-    if run not in users and len(users) >= times:
-        raise ApprovalUsed(approve_digest(plan, len(users)).id, users[-1])
+    by_digest = isinstance(given, DigestApprover) or given == plan.digest
+    if by_digest and journal is not None and not needs_no_approval(plan):
+        users = journal.users(plan.digest)
+        if run not in users and len(users) >= times:
+            raise ApprovalUsed(approve_digest(plan, len(users)).id, users[-1])

@@ -30,8 +30,7 @@ _Fits: TypeAlias = Callable[[object], bool]
 
 def checked_arguments(function: Callable[_P, _T]) -> Callable[_P, _T]:
     """Refuse wrong values of the arguments that `KINDS` has, by their names."""
-    code = inspect.unwrap(function).__code__  # a signature takes ten times as long
-    names = code.co_varnames[: code.co_argcount]
+    names = [*inspect.signature(function).parameters]
 
     @wraps(function)
     def checking(*args: _P.args, **options: _P.kwargs) -> _T:
@@ -51,8 +50,7 @@ def checked_arguments(function: Callable[_P, _T]) -> Callable[_P, _T]:
 def checked_methods(kind: type[_T]) -> type[_T]:
     """Check the arguments of the public methods of a class, and of its constructor."""
     for name, method in [*vars(kind).items()]:
-        is_public = not name.startswith("_") or name == "__init__"
-        if is_public and inspect.isfunction(method):
+        if (not name.startswith("_") or name == "__init__") and inspect.isfunction(method):
             setattr(kind, name, checked_arguments(method))
     return kind
 
@@ -75,8 +73,8 @@ def _is_text(value: object) -> bool:
     return isinstance(value, str) and value != ""
 
 
-def _is_whole(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 1
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _is_json(value: object) -> bool:
@@ -100,26 +98,14 @@ def _is_async(value: object) -> bool:
     )
 
 
-def _is_listener(value: object) -> bool:
-    return value is None or (callable(value) and not _is_async(value))
-
-
 def _is_approval(value: object) -> bool:
-    if value is None or isinstance(value, str):
-        return value is None or value == VALUES or is_digest(value)
+    if isinstance(value, str):
+        return value == VALUES or is_digest(value)
     is_one = isinstance(value, Approval | ValueApproval | ByPlan)
     return is_one or (callable(value) and not isinstance(value, type))
 
 
-def _is_seconds(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < math.inf
-
-
-def _is_place(value: object) -> bool:
-    return _is_text(value) or isinstance(value, Store) or hasattr(value, "__fspath__")
-
-
-def _instance(*kinds: type) -> _Fits:
+def _is(*kinds: type) -> _Fits:
     return lambda value: isinstance(value, kinds)
 
 
@@ -137,64 +123,80 @@ def _each(fits: _Fits) -> _Fits:
     return all_fit
 
 
-def _with_method(name: str) -> _Fits:
-    return lambda value: not isinstance(value, type) and callable(getattr(value, name, None))
+def _has(method: str) -> _Fits:
+    return lambda value: not isinstance(value, type) and callable(getattr(value, method, None))
 
 
 _CALLS: Final = _each(_is_text)
-_STEPS: Final = _each(lambda value: _is_text(value) or isinstance(value, Effect))
-_FLAGS: Final = ("plan_only", "yes", "eager", "replan", "dry_run")
-_LISTENERS: Final = ("on_step", "on_plan", "on_delta", "on_event", "on_note", "assess")
-KINDS: Final[Mapping[str, tuple[_Fits, str]]] = {
-    **dict.fromkeys(_FLAGS, (_instance(bool), "True or False")),
-    **dict.fromkeys(("dialect", "run"), (_is_text, "a text that is not empty")),
-    **dict.fromkeys(
-        ("conversation", "run_id", "toolbox", "after"),
-        (_or_none(_is_text), "a text that is not empty"),
+_TABLE: Final[Sequence[tuple[str, _Fits, str]]] = (
+    ("plan_only yes eager replan dry_run", _is(bool), "True or False"),
+    ("dialect run", _is_text, "a text that is not empty"),
+    ("conversation run_id toolbox after", _or_none(_is_text), "a text that is not empty"),
+    ("question reason", _is(str), "a text"),
+    (
+        "on_step on_plan on_delta on_event on_note assess",
+        _or_none(lambda value: callable(value) and not _is_async(value)),
+        "a function that is not async, or leave it out",
     ),
-    **dict.fromkeys(_LISTENERS, (_is_listener, "a function that is not async, or leave it out")),
-    **dict.fromkeys(("clock", "new_id"), (callable, "a function, or leave it out")),
-    **dict.fromkeys(("retry", "abort"), (_CALLS, "texts such as `mail` or `mail:2`")),
-    **dict.fromkeys(
-        ("allow", "deny", "leave_out"), (_STEPS, "names of steps, or calls as they were shown")
+    ("clock new_id", callable, "a function, or leave it out"),
+    ("retry abort", _CALLS, "texts such as `mail` or `mail:2`"),
+    (
+        "allow deny leave_out",
+        _each(lambda value: _is_text(value) or isinstance(value, Effect)),
+        "names of steps, or calls as they were shown",
     ),
-    **dict.fromkeys(("question", "reason"), (_instance(str), "a text")),
-    **dict.fromkeys(("limit", "attempts"), (_is_whole, "a whole number from 1")),
-    "contracts": (_CALLS, "the paths of folders and files of contracts"),
-    "resolve": (
+    (
+        "limit attempts",
+        lambda value: isinstance(value, int) and _is_number(value) and value >= 1,
+        "a whole number from 1",
+    ),
+    ("contracts", _CALLS, "the paths of folders and files of contracts"),
+    (
+        "resolve",
         lambda value: _CALLS(value) or _is_mapping(value),
         "texts such as `mail=null`, or a mapping of calls to JSON values",
     ),
-    "context": (_is_json, "a JSON value, as the planner keeps it"),
-    "metadata": (_is_mapping, "a mapping of JSON values"),
-    "done": (
-        _each(_instance(StepStarted, ItemEnded, StepSucceeded)),
+    ("context", _is_json, "a JSON value, as the planner keeps it"),
+    ("metadata", _is_mapping, "a mapping of JSON values"),
+    (
+        "done",
+        _each(_is(StepStarted, ItemEnded, StepSucceeded)),
         "the events of `toolplan.engine.deltas.delta(…)`",
     ),
-    "events": (_or_none(_each(_instance(*get_args(Event)))), "the events of a run, or None"),
-    "tried": (_each(_instance(Attempt)), "a list of toolplan.planners.Attempt"),
-    "approve": (
-        _is_approval,
+    ("events", _or_none(_each(_is(*get_args(Event)))), "the events of a run, or None"),
+    ("tried", _each(_is(Attempt)), "a list of toolplan.planners.Attempt"),
+    (
+        "approve",
+        _or_none(_is_approval),
         'a function that is asked, an approval, the digest of a plan, or "values"',
     ),
-    "summary": (
+    (
+        "summary",
         lambda value: value in (None, "plain", "markdown", "json"),
         "plain, markdown or json",
     ),
-    "grace": (_or_none(_is_seconds), "seconds from 0 on, or None"),
-    "weeks": (lambda value: value in ("rolling", "calendar"), "rolling or calendar"),
-    "policy": (_instance(Policy), "a toolplan.Policy"),
-    "limits": (_instance(Limits), "a toolplan.Limits"),
-    "options": (_or_none(_instance(RunOptions)), "a toolplan.RunOptions"),
-    "rules": (_or_none(_each(_instance(Rule))), "a list of rules, as toolplan.compiler.rules has"),
-    "insights": (_each(callable), "a list of functions"),
-    "user": (_or_none(_instance(User)), "a User, or leave it out"),
-    "planner": (_with_method("propose"), "a planner: it has the method `propose`"),
-    "model": (_or_none(_with_method("stream")), "a model: it has the method `stream`"),
-    "journal": (
-        _or_none(_is_place),
+    (
+        "grace",
+        _or_none(lambda value: _is_number(value) and 0 <= cast("float", value) < math.inf),
+        "seconds from 0 on, or None",
+    ),
+    ("weeks", lambda value: value in ("rolling", "calendar"), "rolling or calendar"),
+    ("policy", _is(Policy), "a toolplan.Policy"),
+    ("limits", _is(Limits), "a toolplan.Limits"),
+    ("options", _or_none(_is(RunOptions)), "a toolplan.RunOptions"),
+    ("rules", _or_none(_each(_is(Rule))), "a list of rules, as toolplan.compiler.rules has"),
+    ("insights", _each(callable), "a list of functions"),
+    ("user", _or_none(_is(User)), "a User, or leave it out"),
+    ("planner", _has("propose"), "a planner: it has the method `propose`"),
+    ("model", _or_none(_has("stream")), "a model: it has the method `stream`"),
+    (
+        "journal",
+        _or_none(lambda v: _is_text(v) or isinstance(v, Store) or hasattr(v, "__fspath__")),
         "the path of a file, the address of a database, or a toolplan.Journal",
     ),
-    "memory": (_or_none(_with_method("semantic")), "a memory: it has the method `semantic`"),
+    ("memory", _or_none(_has("semantic")), "a memory: it has the method `semantic`"),
+)
+KINDS: Final[Mapping[str, tuple[_Fits, str]]] = {
+    name: (fits, expected) for names, fits, expected in _TABLE for name in names.split()
 }
 """What each argument takes, by its name; arguments without a line check themselves."""

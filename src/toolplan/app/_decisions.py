@@ -13,6 +13,7 @@ from toolplan.engine import Decided
 from toolplan.plan.path import Json
 from toolplan.policy.consent import Consent, Effect
 from toolplan.storage.journal import Slot
+from toolplan.tools.replies import read_json
 
 _T = TypeVar("_T")
 
@@ -25,16 +26,15 @@ def decisions_of(
 ) -> dict[Slot, Decided]:
     """Return the decisions about calls in doubt, by step and item."""
     pairs = resolve.items() if isinstance(resolve, Mapping) else map(_resolved, _listed(resolve))
-    given = [
+    found: dict[Slot, Decided] = {}
+    for place, decided in (
         *((place, Decided("retry")) for place in _listed(retry)),
         *((place, Decided("abort")) for place in _listed(abort)),
         *((place, Decided("resolve", output)) for place, output in pairs),
-    ]
-    found: dict[Slot, Decided] = {}
-    for place, decided in given:
+    ):
         slot = _slot(place)
         if slot in found:
-            raise ToolplanError("usage", f"{place!r} has two decisions.", "Give one of them.")
+            raise _decided_twice(place)
         found[slot] = decided
     return found
 
@@ -44,19 +44,21 @@ def consents_of(
 ) -> dict[str, Consent]:
     """Return what is decided about calls that wait, by step."""
     found: dict[str, Consent] = {}
-    for given, allowed in ((allow, True), (deny, False)):
-        for each in _listed(given):
-            step = each if isinstance(each, str) else each.step
-            before = found.get(step)
-            if before is not None and (
-                before.allowed != allowed or before.calls is None or isinstance(each, str)
-            ):
-                raise ToolplanError("usage", f"{step!r} has two decisions.", "Give one of them.")
-            calls = None
-            if isinstance(each, Effect):
-                calls = {**(before.calls or {} if before else {}), each.item: each.digest}
-            found[step] = Consent(allowed, "" if allowed else reason, calls)
+    given = [(each, True) for each in _listed(allow)] + [(each, False) for each in _listed(deny)]
+    for each, allowed in given:
+        is_call = isinstance(each, Effect)
+        step = each.step if is_call else each
+        calls = {each.item: each.digest} if is_call else None
+        if (before := found.get(step)) is not None:
+            if before.allowed != allowed or before.calls is None or calls is None:
+                raise _decided_twice(step)
+            calls = {**before.calls, **calls}
+        found[step] = Consent(allowed, "" if allowed else reason, calls)
     return found
+
+
+def _decided_twice(place: str) -> ToolplanError:
+    return ToolplanError("usage", f"{place!r} has two decisions.", "Give one of them.")
 
 
 LeftOut: TypeAlias = Mapping[str, Mapping[int, str | None]]
@@ -87,14 +89,13 @@ def _resolved(option: str) -> tuple[str, Json]:
     place, sign, text = option.partition("=")
     try:
         if sign:
-            return place, json.loads(text)
+            output = read_json(text)
+            json.dumps(output, allow_nan=False)  # 1e999 is infinite, too
+            return place, output
     except (ValueError, RecursionError):
         pass
-    raise ToolplanError(
-        "usage",
-        f"resolve {option!r} cannot be read.",
-        "Write STEP=JSON, as in mail='{\"sent\": true}', or STEP=null.",
-    )
+    help_ = "Write STEP=JSON, as in mail='{\"sent\": true}', or STEP=null."
+    raise ToolplanError("usage", f"resolve {option!r} cannot be read.", help_)
 
 
 def _slot(place: str) -> Slot:
@@ -102,9 +103,8 @@ def _slot(place: str) -> Slot:
     if not item:
         return step, None
     if not (item.isascii() and item.isdecimal() and len(item) < 10):
-        raise ToolplanError(
-            "usage", f"{place!r} names no call.", "Write STEP, or STEP:ITEM with a number."
-        )
+        help_ = "Write STEP, or STEP:ITEM with a number."
+        raise ToolplanError("usage", f"{place!r} names no call.", help_)
     return step, int(item)
 
 
@@ -126,9 +126,9 @@ def read_day(text: object) -> date:
 
 
 def day_at(today: date | str | None, clock: Callable[[], float], zone: str = "") -> date:
-    """Return the date that counts as today; without one that is given, the date of `clock`.
+    """Return the date that counts as today: the one given, else that of `clock` in `zone`.
 
-    That is the date in the time zone `zone`; if empty, in that of the machine.
+    An empty `zone` is that of the machine.
     """
     if today is not None:
         return read_day(today)
@@ -139,6 +139,15 @@ def metadata_of(plan: Json) -> dict[str, Json]:
     """Return the metadata of a plan in its JSON form; empty where there is none."""
     metadata = plan.get("metadata") if isinstance(plan, dict) else None
     return metadata if isinstance(metadata, dict) else {}
+
+
+def maker_of(plan: Json) -> str:
+    """Return what made the run with this plan of a journal; empty for a person or a program."""
+    match metadata_of(plan):
+        case {"run_with": {"made_by": str(name)}}:
+            return name
+        case _:
+            return ""
 
 
 def day_of(metadata: Mapping[str, Json]) -> str | None:

@@ -10,16 +10,19 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from msgspec.structs import replace
+
+from toolplan import tools as sources
 from toolplan.app.home import LEARNED, MEMORY
-from toolplan.app.learned import learn_from
 from toolplan.app.results import AskResult
 from toolplan.base.errors import ToolplanError
 from toolplan.base.threads import in_thread
 from toolplan.events import Run
+from toolplan.plan.model import Plan
 from toolplan.plan.path import Json
 from toolplan.planners import conversation as conversations
 from toolplan.policy.execution_plan import ExecutionPlan
-from toolplan.schema.tool import Toolbox
+from toolplan.schema.tool import LearnedOutput, Tool, Toolbox
 from toolplan.storage import memory as memories
 from toolplan.storage.journal import Store, open_journal
 
@@ -55,11 +58,8 @@ class ActiveTasks:
         """
         self._closed = True
         loop, own = asyncio.get_running_loop(), asyncio.current_task()
-        others = {
-            task
-            for task in self._tasks
-            if task is not None and task is not own and task.get_loop() is loop
-        }
+        others = {each for each in self._tasks if each is not own and each is not None}
+        others = {each for each in others if each.get_loop() is loop}
         for task in others if cancel else ():
             task.cancel()
         if others:
@@ -77,10 +77,7 @@ class Kept:
         note: Callable[[str], None],
         resources: ExitStack | None,
     ) -> None:
-        self._journal = journal
-        self._memory = memory
-        self._data = data
-        self._note = note
+        self._journal, self._memory, self._data, self._note = journal, memory, data, note
         self._resources = ExitStack() if resources is None else resources
         self._opening = threading.Lock()
         self.is_closed = False
@@ -155,17 +152,46 @@ class Kept:
             learn_from(plan.plan, ended, tools, self._data / LEARNED, self._note)
 
     def _memories(self) -> memories.Memory:
-        memory = self._memory
-        if memory is None:
+        if self._memory is None:
             if self._data is None:
-                raise ToolplanError(
-                    "usage", "This app has no memory for conversations.", "Give it one: memory=…"
-                )
-            memory = self._resources.enter_context(
-                closing(memories.SqliteMemory(self._data / MEMORY))
-            )
-        self._memory = memory
-        return memory
+                said = "This app has no memory for conversations."
+                raise ToolplanError("usage", said, "Give it one: memory=…")
+            opened = memories.SqliteMemory(self._data / MEMORY)
+            self._memory = self._resources.enter_context(closing(opened))
+        return self._memory
 
     def _report_fault(self, fault: memories.MemoryFault) -> None:
         self._note(f"The earlier conversation is not known: {fault.with_help}")
+
+
+def with_learned(tools: Toolbox, path: Path, note: Callable[[str], None]) -> Toolbox:
+    """Return `tools` with the schemas learned so far, kept at `path`."""
+    if not path.exists() or not any(map(_declares_nothing, tools.values())):
+        return tools
+    found = {**tools}
+    try:
+        with sources.LearnedSchemas(path) as schemas:
+            for tool in filter(_declares_nothing, tools.values()):
+                if (known := schemas.schema(sources.tool_digest(tool))) is not None:
+                    found[tool.name] = replace(tool, learned=LearnedOutput(*known))
+    except sources.LearnedError as error:
+        note(error.with_help)
+        return tools
+    return Toolbox(found.values())
+
+
+def learn_from(
+    plan: Plan, run: Run, tools: Toolbox, path: Path, note: Callable[[str], None]
+) -> None:
+    """Learn from the results of `run`."""
+    if not any(step.tool in tools and _declares_nothing(tools[step.tool]) for step in plan.steps):
+        return
+    try:
+        with sources.LearnedSchemas(path) as schemas:
+            sources.learn(schemas, plan, run, tools)
+    except sources.LearnedError as error:
+        note(error.with_help)
+
+
+def _declares_nothing(tool: Tool) -> bool:
+    return tool.raw_output is None and tool.compute_output is None

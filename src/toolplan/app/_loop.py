@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Final
+from typing import Final, NamedTuple
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -54,16 +54,14 @@ class Watchers(Struct, frozen=True):
     on_delta: Callable[[deltas.Delta], None] | None = None
 
 
-class _Outcome(Struct, frozen=True):
-    """A plan that has run, its events, and how much is missing still.
-
-    `is_lacking` says that the run ended, and not well enough.
-    """
+class _Outcome(NamedTuple):
+    """A plan that has run, its events, and how much is missing still."""
 
     plan: ExecutionPlan
     events: tuple[Event, ...]
     missing: tuple[int, int]
     is_lacking: bool
+    """the run ended, and not well enough"""
 
 
 class Loop(Struct):
@@ -88,10 +86,7 @@ class Loop(Struct):
         return asked
 
     async def answer(self, asked: AskResult) -> AskResult:
-        """Plan and run until there is an answer.
-
-        It ends too where there is no other plan, no attempt left, or no progress.
-        """
+        """Plan and run until there is an answer, no other plan, no attempt left, or no progress."""
         with traces.workflow("ask") as ended:
             asked = await self._answer(asked)
             ended(asked.run)
@@ -163,12 +158,9 @@ class Loop(Struct):
         streamed: StreamedDraft | None = None
         try:
             with traces.span("plan", {traces.OPERATION: "plan"}):
+                add = None if streaming is None else streaming.add
                 proposal = await proposed(
-                    self.planner,
-                    asked.question,
-                    self.setup.tools,
-                    asked.attempts,
-                    None if streaming is None else streaming.add,
+                    self.planner, asked.question, self.setup.tools, asked.attempts, add
                 )
             if streaming is not None and isinstance(proposal, Draft):
                 streamed = await streaming.ended(proposal)
@@ -323,8 +315,8 @@ def _is_unknown(plan: ExecutionPlan, events: Sequence[Event]) -> bool:
 
 def _said_to(question: Question) -> dict[str, Json]:
     """Return what a plan's metadata keeps of the conversation before its question."""
-    texts = [each[:_LONGEST_EARLIER] for each in _texts_of(question.context, said=False)]
-    kept = tuple(dict.fromkeys(texts))[:_MOST_EARLIER]
+    texts = dict.fromkeys(t[:_LONGEST_EARLIER] for t in _texts_of(question.context, said=False))
+    kept = tuple(texts)[:_MOST_EARLIER]
     return {EARLIER: [*kept]} if kept else {}
 
 

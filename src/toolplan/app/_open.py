@@ -86,7 +86,7 @@ def open(
     check_arguments(limits=limits, toolbox=toolbox, contracts=contracts, rules=rules, weeks=weeks)
     check_arguments(journal=journal, on_note=on_note, clock=clock, new_id=new_id, grace=grace)
     known, note = _settings(settings), _printing(on_note)
-    policy = policy_of(policy, known.path)
+    policy, zone = policy_of(policy, known.path), known.models.zone
     how = planning(planner, model, known, home(), weeks, contracts, policy, note)
     with ExitStack() as opening:
         given = open_toolbox(toolbox, known, note) if toolbox else open_tools(
@@ -95,7 +95,7 @@ def open(
         opened = opening.enter_context(given)
         user = _user(opened, known, how.tracker, toolbox, opening.pop_all())
     return App(
-        _in_zone(opened.tools, known.models.zone), how.planner, insights=opened.insights,
+        _in_zone(opened.tools, zone), how.planner, insights=opened.insights,
         policy=policy, limits=limits, rules=rules, attempts=how.attempts, model=how.model,
         user=user, journal=journal if isinstance(journal, Store) else journal_place(known, journal),
         on_note=note, clock=clock, new_id=new_id,
@@ -125,11 +125,11 @@ def _late(opened: Toolset, zone: str) -> tuple[Toolbox, tuple[str, ...]] | None:
 
 
 def _in_zone(tools: Toolbox, zone: str) -> Toolbox:
-    """Return `tools` where those of packages that take a `zone` get this one unless a plan does."""
     return Toolbox(_with_zone(each, zone) for each in tools.values()) if zone else tools
 
 
 def _with_zone(tool: Tool, zone: str) -> Tool:
+    """Return `tool` with this `zone` by default, where it is a package's and takes one."""
     own = tool.call
     if tool.source != "builtin" or own is None or "zone" not in tool.signature.inputs:
         return tool
@@ -143,16 +143,15 @@ def _with_zone(tool: Tool, zone: str) -> Tool:
 
 
 def _settings(given: object) -> Settings:
-    if isinstance(given, Settings):
-        return given
-    if isinstance(given, Mapping):
-        return Settings(cast("Mapping[str, object]", given))
-    if given is None:
-        return read_settings(home())
-    is_path = isinstance(given, str | os.PathLike)
-    folder = Path(cast("str", given)) if is_path else None
-    if given == "" or folder is None or not folder.is_dir():
-        raise ToolplanError(
-            "bad-settings", f"settings={given!r:.200} is no folder.", f"Give the folder of {FILE}."
-        )
-    return read_settings(folder)
+    match given:
+        case Settings():
+            return given
+        case Mapping():
+            return Settings(cast("Mapping[str, object]", given))
+        case None:
+            return read_settings(home())
+        case str() | os.PathLike() if given != "" and Path(cast("str", given)).is_dir():
+            return read_settings(Path(cast("str", given)))
+        case _:
+            said = f"settings={given!r:.200} is no folder."
+            raise ToolplanError("bad-settings", said, f"Give the folder of {FILE}.")

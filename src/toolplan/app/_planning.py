@@ -44,14 +44,9 @@ _MISSING: Final = {
 
 
 class Planning(Struct, frozen=True):
-    """What proposes plans.
+    """What proposes plans: a planner, its attempts, and the model that is named, with its usage.
 
-    Attributes:
-        planner: the planner, with all that it may ask.
-        attempts: the most drafts for one question.
-        model: the model that is named, or None.
-        tracker: what models have used.
-        reading: returns the model of the tool `extract`; None where no model is named.
+    `reading` returns the model of the tool `extract`; None where no model is named.
     """
 
     planner: Planner
@@ -94,8 +89,7 @@ def planning(
     if not isinstance(planner, str):
         return Planning(planner, DEFAULT_ATTEMPTS, asked, tracker, reading)
     named = (contracts,) if isinstance(contracts, str) else tuple(contracts)
-    context = PlannerContext(data, planner, weeks, named, policy=policy)
-    attempts = DEFAULT_ATTEMPTS
+    context, attempts = PlannerContext(data, planner, weeks, named, policy=policy), DEFAULT_ATTEMPTS
     if asked is not None:
         known = settings.models
         attempts = max(1, known.max_retries)
@@ -145,27 +139,23 @@ def _chain(choice: str, context: PlannerContext, report: Callable[[Escalation], 
     contract = _made("contract", context) if context.contracts else None
     if choice == "contract":
         return contract or _refuse(choice)
-    if choice == "auto":
+    llm: Planner | None = None
+    if choice in ("auto", OFFLINE):
         planner = offline_planner(context)
-        llm = None if context.model is None else _made("llm", context)
+        llm = _made("llm", context) if choice == "auto" and context.model is not None else None
         if llm is not None:
             parts = {OFFLINE: planner, "llm": llm} if OFFLINE in PLANNERS else {"llm": llm}
-            chain = fallback.FallbackChain(parts, on_escalation=report)
-            planner = _cached(chain, llm, context)
-    elif choice == OFFLINE:
-        planner = offline_planner(context)
+            planner = fallback.FallbackChain(parts, on_escalation=report)
     else:
         planner = _made(choice, context) or _refuse(choice)
-        if choice == "llm":
-            planner = _cached(planner, planner, context)
+        llm = planner if choice == "llm" else None
+    if llm is not None:
+        version = str(getattr(llm, "version", ""))
+        cached = _made("cache", replace(context, inner=planner, inner_version=version))
+        planner = cached or planner
     if contract is None:
         return planner
     return fallback.FallbackChain({"contract": contract, choice: planner}, on_escalation=report)
-
-
-def _cached(planner: Planner, llm: Planner, context: PlannerContext) -> Planner:
-    version = getattr(llm, "version", "")
-    return _made("cache", replace(context, inner=planner, inner_version=str(version))) or planner
 
 
 def _made(name: str, context: PlannerContext) -> Planner | None:
@@ -178,10 +168,8 @@ def _made(name: str, context: PlannerContext) -> Planner | None:
 
 
 def _refuse(name: str) -> Planner:
-    code, message, help_ = _MISSING.get(
-        name, ("usage", f"The planner {name!r} does not apply here.", None)
-    )
-    raise ToolplanError(code, message, help_)
+    other = ("usage", f"The planner {name!r} does not apply here.", None)
+    raise ToolplanError(*_MISSING.get(name, other))
 
 
 class TracedModel:
@@ -198,16 +186,10 @@ class TracedModel:
     async def stream(self, request: ModelRequest) -> AsyncGenerator[Piece]:
         """Yield the reply as it is written."""
         content = traces.is_on() and traces.captures_content()
+        known = {traces.OPERATION: "chat", traces.PROVIDER: self.name.partition(":")[0]}
+        known[traces.REQUEST_MODEL] = self.name
         # not the current span: a generator's context is that of whoever reads it
-        opened = traces.start(
-            f"chat {self.name}",
-            {
-                traces.OPERATION: "chat",
-                traces.PROVIDER: self.name.partition(":")[0],
-                traces.REQUEST_MODEL: self.name,
-            },
-            kind="CLIENT",
-        )
+        opened = traces.start(f"chat {self.name}", known, kind="CLIENT")
         began, said = perf_counter(), list[str]()
         try:
             async with aclosing(self._inner.stream(request)) as pieces:
@@ -229,13 +211,14 @@ class TracedModel:
             traces.fail(opened, error.code)
             raise
         finally:
-            if opened is not None and content:
-                asked: Json = [
-                    {"role": each.role, "content": each.text} for each in request.messages
-                ]
-                opened.set_attribute(traces.INPUT_MESSAGES, traces.content_text(asked))
-                if said:
-                    reply: Json = [{"role": "assistant", "content": "".join(said)}]
-                    opened.set_attribute(traces.OUTPUT_MESSAGES, traces.content_text(reply))
             if opened is not None:
+                asked = [(each.role, each.text) for each in request.messages]
+                reply = [("assistant", "".join(said))] if said else []
+                for name, texts in (
+                    (traces.INPUT_MESSAGES, asked),
+                    (traces.OUTPUT_MESSAGES, reply),
+                ):
+                    if content and texts:
+                        shown: Json = [{"role": role, "content": text} for role, text in texts]
+                        opened.set_attribute(name, traces.content_text(shown))
                 opened.end()

@@ -53,10 +53,8 @@ class User(Struct, frozen=True):
     """The settings and folders of a user; without arguments, there are none.
 
     Attributes:
-        settings: what the user has set.
         data: the folder for learned schemas and conversations; None keeps neither.
         advice: what the tools were opened with; a plan that runs has it in its metadata.
-        tracker: what models have used.
         toolbox: the name of the toolbox in the settings that the tools are; empty for none.
         faults: which servers or operations cannot be used, and why.
         resources: closed with the app.
@@ -108,15 +106,15 @@ class Setup(Struct, frozen=True):
 
     def compiled(self, text: str, dialect: str, times: Times | None = None) -> Compiled:
         """Return a plan checked with these tools, policy and rules."""
-        return compile_plan(text, dialect, times=times, **self._checks())
+        return compile_plan(text, dialect, times=times, **self._checks)
 
     def compiling(self, texts: AsyncIterator[str], dialect: str) -> compiler.CompileStream:
         """Return a plan that is checked so while it is written."""
-        return compiler.compile_stream(texts, dialect, **self._checks())
+        return compiler.compile_stream(texts, dialect, **self._checks)
 
+    @property
     def _checks(self) -> dict[str, Any]:
-        names = ("tools", "limits", "policy", "rules")
-        return {name: getattr(self, name) for name in names}
+        return {name: getattr(self, name) for name in ("tools", "limits", "policy", "rules")}
 
     def check(self, plan: PlanArgument, dialect: str) -> CheckResult:
         """Check a plan; one that passed the check of this app already is not checked again.
@@ -157,7 +155,7 @@ class Setup(Struct, frozen=True):
 
     def plan_in(self, record: RunRecord) -> ExecutionPlan:
         """Return the plan of a run in the journal, checked again with these tools and rules."""
-        return plan_in(record, self.tools, limits=self.limits, rules=self.rules)
+        return plan_in(record, self.tools, self.limits, self.rules)
 
     def answer(
         self, plan: ExecutionPlan | Plan, ended: Run, effects: Collection[str] = ()
@@ -165,13 +163,9 @@ class Setup(Struct, frozen=True):
         """Return what a run of `plan` found; `effects` are for a plan that is not checked."""
         written = plan.plan if isinstance(plan, ExecutionPlan) else plan
         return answer(
-            plan,
-            ended,
-            schemas=output_schemas(written, self.tools),
-            insights=self.insights,
-            effects=effects,
-            thresholds=self.user.settings.thresholds,
-        )
+            plan, ended, schemas=output_schemas(written, self.tools), insights=self.insights,
+            effects=effects, thresholds=self.user.settings.thresholds,
+        )  # fmt: skip
 
     def run_options(self, *given: LimitOptions) -> RunOptions:
         """Return how much runs at once and how long calls may take; see `App.run_options`."""
@@ -181,8 +175,8 @@ class Setup(Struct, frozen=True):
 
     def engine_arguments(self, options: RunOptions, journal: Store | None) -> dict[str, Any]:
         """Return the arguments that engines get for each run with `options` and `journal`."""
-        own = {"tools": self.tools, "limits": self.limits, "clock": self.clock}
-        return {**own, "journal": journal, **options.arguments()}
+        own = {"tools": self.tools, "limits": self.limits, "clock": self.clock, "journal": journal}
+        return {**own, **options.arguments()}
 
     def run_notes(self, given: LimitOptions, day: date | None = None) -> dict[str, Json]:
         """Return the metadata of a plan that runs, with what a resumed run needs to know."""
@@ -199,13 +193,14 @@ class Setup(Struct, frozen=True):
 def foreseen(plan: ExecutionPlan, journal: Store, tools: Toolbox, options: RunOptions) -> Forecast:
     """Return the forecast of `plan`, from the durations in `journal`."""
     used = {step.tool for step in plan.plan.steps}
+    sources = {name: tools[name].source for name in used}
     return forecast(
         plan,
         journal.durations(used),
         concurrency=options.concurrency,
         tool_concurrency=options.tool_concurrency,
         source_concurrency=options.source_concurrency,
-        sources={name: tools[name].source for name in used},
+        sources=sources,
         timeout_s=options.timeout_s,
     )
 

@@ -6,7 +6,7 @@ import asyncio
 from asyncio import Task
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import aclosing
-from typing import TypeAlias
+from typing import NamedTuple
 
 from msgspec import Struct
 
@@ -18,10 +18,8 @@ from toolplan.events import Run
 from toolplan.plan.model import Step
 from toolplan.planners import Draft, DraftText
 
-OnStep: TypeAlias = Callable[[Step], None]
 
-
-class StreamedDraft(Struct, frozen=True):
+class StreamedDraft(NamedTuple):
     """A draft that was compiled while it was written, and its run where it was started."""
 
     compiled: Compiled
@@ -36,7 +34,7 @@ class ReportedSteps(Struct):
 
     stream: compiler.CompileStream
     note: Callable[[Compiled], Compiled]
-    on_step: OnStep | None
+    on_step: Callable[[Step], None] | None
     on_plan: Callable[[Compiled], None] | None
     noted: Compiled | None = None
 
@@ -69,7 +67,7 @@ class StreamingDraft:
         self,
         compile_: Callable[[AsyncIterator[str], str], compiler.CompileStream],
         note: Callable[[Compiled, str], Compiled],
-        on_step: OnStep | None,
+        on_step: Callable[[Step], None] | None,
         on_plan: Callable[[Compiled], None] | None,
         run: Callable[[ReportedSteps], Awaitable[Run]] | None,
     ) -> None:
@@ -79,11 +77,8 @@ class StreamingDraft:
         the named planner. `run` runs the steps while they come, and `on_plan` gets their plan when
         it is whole; without `run` nothing starts.
         """
-        self._compile = compile_
-        self._note = note
-        self._on_step = on_step
-        self._on_plan = on_plan if run is not None else None
-        self._run = run
+        self._compile, self._note, self._run = compile_, note, run
+        self._on_step, self._on_plan = on_step, None if run is None else on_plan
         self._texts: asyncio.Queue[str | None] | None = None
         self._written: list[str] = []
         self._task: Task[StreamedDraft] | None = None
@@ -140,17 +135,18 @@ class StreamingDraft:
     async def _follow(
         self, texts: asyncio.Queue[str | None], dialect: str, planner: str
     ) -> StreamedDraft:
-        stream = self._compile(_drained(texts), dialect)
-        reported = ReportedSteps(
-            stream, lambda compiled: self._note(compiled, planner), self._on_step, self._on_plan
-        )
-        run = None if self._run is None else await self._run(reported)
-        if self._run is None:
-            async for _ in reported:
-                pass
-        return StreamedDraft(reported.compiled, run)
+        async def written() -> AsyncIterator[str]:
+            while (text := await texts.get()) is not None:
+                yield text
 
+        def note(compiled: Compiled) -> Compiled:
+            return self._note(compiled, planner)
 
-async def _drained(texts: asyncio.Queue[str | None]) -> AsyncIterator[str]:
-    while (text := await texts.get()) is not None:
-        yield text
+        stream = self._compile(written(), dialect)
+        steps = ReportedSteps(stream, note, self._on_step, self._on_plan)
+        if self._run is not None:
+            run = await self._run(steps)
+            return StreamedDraft(steps.compiled, run)
+        async for _ in steps:
+            pass
+        return StreamedDraft(steps.compiled, None)

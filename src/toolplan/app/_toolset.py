@@ -16,8 +16,8 @@ from msgspec.structs import asdict, replace
 import toolplan
 from toolplan import providers
 from toolplan.app._decisions import metadata_of
+from toolplan.app._kept import with_learned
 from toolplan.app.home import LEARNED, home
-from toolplan.app.learned import with_learned
 from toolplan.app.limits import ADVICE
 from toolplan.app.settings import LABELS, Settings, source_tables
 from toolplan.base.errors import ToolplanError
@@ -53,17 +53,13 @@ _HELP: Final = (
 
 
 class Toolset(OpenedTools, frozen=True):
-    """Open tools of all sources together.
-
-    Attributes:
-        advice: what the tools were opened with, so that a resumed run can open them again.
-        pin: pins the tools as they are now, and returns the lock files; None where tools cannot
-            change by themselves.
-    """
+    """Open tools of all sources together."""
 
     insights: tuple[Callable[..., Any], ...] = ()
     advice: Mapping[str, Json] = MappingProxyType({})
+    """what the tools were opened with, so that a resumed run can open them again"""
     pin: Accept | None = None
+    """pins the tools as they are now, and returns the lock files; None: they cannot change"""
 
 
 @contextmanager
@@ -99,14 +95,12 @@ def open_tools(
         specs, given = _sources(DEMO if tools is None else tools, context.folder)
         with ExitStack() as opening:
             opened = _opened(specs, context, base_url, opening)
-            if given is not None:
-                named = NamedSource("the list", (GIVEN,), OpenedTools(given))
-                opened.append(named)
             advice: dict[str, Json] = {}
-            if given is None:
+            if given is not None:
+                opened.append(NamedSource("the list", (GIVEN,), OpenedTools(given)))
+            else:
                 advice["tools"] = specs[0] if len(specs) == 1 else [*specs]
-                if base_url is not None:
-                    advice["base_url"] = base_url
+                advice |= {} if base_url is None else {"base_url": base_url}
             # no order of the sources may change what is planned
             opened.sort(key=lambda each: (each.labels, each.spec))
             yield _Opening(opened, advice, labels, asked, context, reading, learns).toolset()
@@ -151,7 +145,11 @@ class _Opening(Struct, frozen=True):
     def toolset(self) -> Toolset:
         """Return the tools of all sources, with those of packages, labels and learned schemas."""
         opened, pin = combined(self.sources)
-        tools, advice = _with_additions(opened.tools, self.reading), self.advice
+        tools, advice = opened.tools, self.advice
+        extract = () if self.reading is None else (extraction.extract_tool(self.reading),)
+        for more in (*ADDED.values(), *extract):
+            if more.name not in tools and not tools.full_names(more.name):
+                tools = tools.with_tools(more)
         missing = self._missing_of_labels(tools)
         if missing and self.context.grace_s is None:
             raise ToolplanError("bad-effects", missing[0], "`toolplan tools` lists the tools.")
@@ -166,9 +164,16 @@ class _Opening(Struct, frozen=True):
         return Toolset(**own, advice=advice, pin=pin)
 
     def _late(self) -> Toolset | None:
+        """Return the tools with those that came late; a failure of a source is a fault of it."""
         is_new = False
         for at, each in enumerate(self.sources):  # each is kept before the next one is asked
-            if (found := _late(each)) is not None:
+            try:
+                found = None if each.opened.late is None else each.opened.late()
+            except (ToolplanError, OSError) as error:
+                fault = f"Late tools of {each.spec} are not used: {error}"
+                faults = each.opened.faults
+                found = None if fault in faults else replace(each.opened, faults=(*faults, fault))
+            if found is not None:
                 self.sources[at], is_new = replace(each, opened=found), True
         return self.toolset() if is_new else None
 
@@ -179,16 +184,6 @@ class _Opening(Struct, frozen=True):
                 said = f"effects: {tools.ambiguity(name)}"
                 raise ToolplanError("bad-effects", said, "Give each of them its label.")
         return [f"effects: there is no tool {name!r}." for name in self.asked if name not in tools]
-
-
-def _late(source: NamedSource) -> OpenedTools | None:
-    """Return the tools of a source with those that came late; a failure is a fault of it."""
-    try:
-        return source.opened.late() if source.opened.late is not None else None
-    except (ToolplanError, OSError) as error:
-        fault = f"Late tools of {source.spec} are not used: {error}"
-        known = source.opened.faults
-        return None if fault in known else replace(source.opened, faults=(*known, fault))
 
 
 @contextmanager
@@ -226,11 +221,8 @@ def effect_labels(effects: EffectsArgument) -> dict[str, Effects]:
     for text in texts:
         tool, _, label = text.rpartition("=")
         if not tool or label not in LABELS:
-            raise ToolplanError(
-                "bad-effects",
-                f"effects {text!r} is not a label.",
-                f"Write TOOL=LABEL; the labels are {', '.join(LABELS)}.",
-            )
+            help_ = f"Write TOOL=LABEL; the labels are {', '.join(LABELS)}."
+            raise ToolplanError("bad-effects", f"effects {text!r} is not a label.", help_)
         found[tool] = Effects(label)
     return found
 
@@ -246,10 +238,8 @@ def _sources(tools: object, folder: Path) -> tuple[list[str], Toolbox | None]:
     elif is_function or isinstance(tools, Tool) or _spec(tools) is not None:
         tools = [tools]
     if isinstance(tools, bytes) or not isinstance(tools, Iterable):
-        kind = type(cast("object", tools)).__name__
-        raise ToolObjectError(
-            f"A value of type {kind} is no tools; give a text, a module, or a list of tools."
-        )
+        said = f"A value of type {type(cast('object', tools)).__name__} is no tools"
+        raise ToolObjectError(f"{said}; give a text, a module, or a list of tools.")
     specs: list[str] = []
     given: list[Tool] = []
     for each in cast("Iterable[object]", tools):
@@ -286,26 +276,15 @@ def _members(given: Mapping[object, object]) -> Iterable[object]:
     if isinstance(name, str):
         return [given]
     if "mcpServers" in given or "openapi" in given:
-        raise ToolObjectError(
-            "A document with servers is read from a file.", "Give the path of the file."
-        )
+        said = "A document with servers is read from a file."
+        raise ToolObjectError(said, "Give the path of the file.")
     if not given or not all(isinstance(each, Mapping) or callable(each) for each in given.values()):
         what = "has values that are no tools" if given else "is empty"
         if "name" in given:
             what = f"is no tool: its 'name' is {name!r}"
-        raise ToolObjectError(
-            f"This dict {what}.", "Give a tool object, or a dict of functions or tool objects."
-        )
+        help_ = "Give a tool object, or a dict of functions or tool objects."
+        raise ToolObjectError(f"This dict {what}.", help_)
     return [
         {"name": name, **cast("Mapping[str, object]", each)} if isinstance(each, Mapping) else each
         for name, each in given.items()
     ]
-
-
-def _with_additions(tools: Toolbox, reading: Callable[[], providers.Model] | None) -> Toolbox:
-    """Return `tools` with those that packages add, and `extract` where there is a model for it."""
-    extract = () if reading is None else (extraction.extract_tool(reading),)
-    for more in (*ADDED.values(), *extract):
-        if more.name not in tools and not tools.full_names(more.name):
-            tools = tools.with_tools(more)
-    return tools

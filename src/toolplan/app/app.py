@@ -16,7 +16,6 @@ from typing import Any, Literal, Self, TypeVar, overload
 from msgspec.structs import replace
 
 from toolplan import providers
-from toolplan.app import dry_run as dry_runs
 from toolplan.app import workers as machines
 from toolplan.app._approve import Approve
 from toolplan.app._arguments import checked_methods
@@ -42,6 +41,7 @@ from toolplan.app._setup import (
     foreseen,
     noted,
 )
+from toolplan.app.dry_run.report import DryRun
 from toolplan.app.limits import NO_LIMITS, Concurrency, LimitOptions
 from toolplan.app.results import AskResult, CheckResult, RunResult
 from toolplan.app.wait import wait
@@ -182,13 +182,8 @@ class App:
     ) -> AskResult:
         """Return a checked plan for a question, and run nothing.
 
-        Args:
-            question: what to plan.
-            today: the date that counts as today.
-            context: what was said before (`toolplan.planners.Question`).
-            conversation: the conversation that the question belongs to.
-            tried: plans for it that were refused or that failed, and why; they count as attempts.
-            on_step: called with each valid step while a model still writes the plan.
+        `tried` are plans for it that were refused or that failed, and why; they count as attempts.
+        All else is as for `ask`.
 
         Raises:
             ModelError: a model is asked and gives no complete reply.
@@ -198,9 +193,8 @@ class App:
             new = await self._asked(question, today, context, conversation)
             start = Start(self._setup.day(today), self.run_options())
             loop = self._loop(journal, start, NO_LIMITS, Watchers(on_step))
-            return await self._finished(
-                await loop.plan(replace(new, attempts=(*tried,))), conversation
-            )
+            asked = await loop.plan(replace(new, attempts=(*tried,)))
+            return await self._finished(asked, conversation)
 
     async def ask(
         self,
@@ -273,7 +267,7 @@ class App:
     @overload
     async def run(
         self, plan: PlanArgument, *, dialect: str = ..., dry_run: Literal[True]
-    ) -> dry_runs.DryRun: ...
+    ) -> DryRun: ...
 
     @overload
     async def run(
@@ -308,7 +302,7 @@ class App:
         done: Sequence[Event] = (),
         on_plan: Callable[[ExecutionPlan], None] | None = None,
         on_event: Callable[[Event], None] | None = None,
-    ) -> RunResult | dry_runs.DryRun:
+    ) -> RunResult | DryRun:
         """Check a plan, and run exactly that plan.
 
         The plan is the result of `plan` or `check`, a plan, text in `dialect`, or a JSON document.
@@ -390,11 +384,7 @@ class App:
             return await in_thread(self._ended, plan, ended)
 
     def runs(self, limit: int = 20, after: str = "") -> list[RunEntry]:
-        """Return the runs that the journal keeps, the newest first, or those after a `cursor`.
-
-        Raises:
-            JournalError: the journal cannot be read.
-        """
+        """Return the runs that the journal keeps, the newest first, or those after a `cursor`."""
         return self.needed_journal().runs(limit, after)
 
     def result(self, run: str, events: Sequence[Event] | None = None) -> RunResult:
@@ -406,11 +396,7 @@ class App:
         return foreseen(plan, self.needed_journal(), self.tools, self.run_options(given))
 
     def run_options(self, *given: LimitOptions) -> RunOptions:
-        """Return how much runs at once and how long calls may take.
-
-        Raises:
-            ToolplanError: a limit is wrong.
-        """
+        """Return how much runs at once and how long calls may take; a wrong limit is an error."""
         return self._setup.run_options(*given)
 
     @property
@@ -441,8 +427,9 @@ class App:
             await self._kept.remember(conversation, asked, self._setup.clock())
         if asked.plan is not None and asked.run is not None:
             await in_thread(self._kept.learn, asked.plan, asked.run, self.tools)
-        marks = None if asked.plan is None else effect_marks(asked.plan.plan, self.tools)
-        return asked if marks is None else replace(asked, marks=marks)
+        if asked.plan is None:
+            return asked
+        return replace(asked, marks=effect_marks(asked.plan.plan, self.tools))
 
     def _ended(self, plan: ExecutionPlan, ended: Run) -> RunResult:
         self._kept.learn(plan, ended, self.tools)

@@ -34,7 +34,6 @@ from toolplan.show.printable import count_text
 from toolplan.storage.journal import Store
 from toolplan.tools.named import guarded_source, guarded_tool
 
-_BUILTIN: Final = "builtin"
 _RULES: Final = "toolplan.rules"
 _GUARDS: Final[Mapping[str, Callable[[EntryPoint, object], object]]] = {
     "toolplan.dialects": guarded_dialect,
@@ -73,17 +72,15 @@ class Finding(NamedTuple):
 def check_up(tools: Sequence[str] = ()) -> Iterator[Finding]:
     """Look at what is installed and configured, and at `tools`, each as `--tools` takes it.
 
-    Extensions of other packages are loaded, and toolboxes of the settings are opened.
-
-    Nothing on the network is asked but what is configured: servers of tools, and the addresses of
-    models and services, to which a connection is opened and closed again.
+    Extensions of other packages are loaded, and toolboxes of the settings are opened. Nothing on
+    the network is asked but what is configured: servers of tools, and the addresses of models and
+    services, to which a connection is opened and closed again.
     """
     yield Finding("python", State.FINE, f"{platform.python_version()}, {sys.executable}")
     yield Finding("toolplan", State.FINE, own_version())
     yield from _extras()
     yield from _extensions()
     settings = yield from _settings()
-    yield _policy(settings)
     yield from _models(settings)
     yield from _journal(settings)
     if not tools:
@@ -95,7 +92,11 @@ def check_up(tools: Sequence[str] = ()) -> Iterator[Finding]:
                 faults.add(finding.text)
             yield finding
     if len(tools) > 1:
-        together = _combined(tools, settings)
+        try:
+            with open_tools(tools, settings, _ignore) as opened:
+                together = _together("all tools, together", opened.tools, settings)
+        except ToolplanError as error:
+            together = _faulty("all tools, together", error)
         if together.text not in faults:  # a source that does not open is one fault
             yield together
     for name in settings.table("toolboxes"):
@@ -105,71 +106,65 @@ def check_up(tools: Sequence[str] = ()) -> Iterator[Finding]:
 
 def _extras() -> Iterator[Finding]:
     for extra in extras():
-        subject = f"extra {extra.name}"
+        subject, help_ = f"extra {extra.name}", install_command(extra.name)
         if missing := [name for name, found in extra.libraries.items() if found is None]:
-            help_ = f"Install it: {install_command(extra.name)}"
             text = f"not installed: {', '.join(missing)}"
-            yield Finding(subject, State.ABSENT, text, help_)
+            yield Finding(subject, State.ABSENT, text, f"Install it: {help_}")
+            continue
+        text = ", ".join(f"{name} {found}" for name, found in extra.libraries.items())
+        try:  # that it is installed does not say that it works
+            said = str(TRIALS[extra.name]()) if extra.name in TRIALS else "\n"
+        except Exception as error:  # whatever a version of a library breaks
+            text = f"{text}: it does not work: {str(error) or type(error).__name__}"
+            yield Finding(subject, State.FAULTY, text, f"Install it anew: {help_}")
         else:
-            found = ", ".join(f"{name} {found}" for name, found in extra.libraries.items())
-            yield _tried(extra.name, subject, found)
-
-
-def _tried(extra: str, subject: str, found: str) -> Finding:
-    """Use an extra once, as the program does: that it is installed does not say that it works."""
-    if extra not in TRIALS:
-        return Finding(subject, State.FINE, found)
-    try:
-        said = str(TRIALS[extra]())
-    except Exception as error:  # whatever a version of a library breaks
-        text = f"{found}: it does not work: {str(error) or type(error).__name__}"
-        return Finding(subject, State.FAULTY, text, f"Install it anew: {install_command(extra)}")
-    return Finding(subject, State.FINE, found if "\n" in said else f"{found}; {said}")
+            yield Finding(subject, State.FINE, text if "\n" in said else f"{text}; {said}")
 
 
 def _extensions() -> Iterator[Finding]:
     """Load what other packages add to toolplan."""
     for group, guard in _GUARDS.items():
         offered = Extensions[object](group, guard)
-        entries = [entry for entry in offered.entries() if not entry.is_ours]
+        packages: dict[str, str] = {}
+        for entry in offered.entries():
+            if not entry.is_ours:
+                packages.setdefault(entry.name, entry.package)
         faults = 0
-        for name in dict.fromkeys(entry.name for entry in entries):
-            packages = [entry.package for entry in entries if entry.name == name]
-            found = Finding(f"{KINDS[group]} {name}", State.FINE, f"of the package {packages[0]}")
+        for name, package in packages.items():
+            found = Finding(f"{KINDS[group]} {name}", State.FINE, f"of the package {package}")
             fault = _fault_of(found.subject, partial(offered.__getitem__, name))
             faults += fault is not None
             yield fault or found
-        if group == _RULES and entries and not faults:
+        if group == _RULES and packages and not faults:
             yield from filter(None, [_fault_of("rules", all_rules)])
 
 
 def _settings() -> Generator[Finding, None, Settings]:
-    """Look at all tables of the settings; return those that could be read."""
+    """Look at all tables of the settings, and the policy; return those that could be read."""
     try:
         settings = read_settings(home())
     except ToolplanError as error:
         yield _faulty("settings", error)
-        return Settings(environment={})
-    reads = (
-        lambda: (settings.limits, settings.retention(), settings.effects, settings.thresholds),
-        lambda: settings.models,
-    )
-    faults = [fault for read in reads if (fault := _fault_of("settings", read))]
-    yield from faults
-    if not faults and settings.path is not None and settings.path.exists():
-        yield Finding("settings", State.FINE, settings.place)
-    elif not faults:
-        text = f"There is no {settings.place}; defaults apply."
-        yield Finding("settings", State.ABSENT, text)
-    return settings
-
-
-def _policy(settings: Settings) -> Finding:
+        settings = Settings(environment={})
+    else:
+        reads = (
+            lambda: (settings.limits, settings.retention(), settings.effects, settings.thresholds),
+            lambda: settings.models,
+        )
+        faults = [fault for read in reads if (fault := _fault_of("settings", read))]
+        yield from faults
+        if not faults and settings.path is not None and settings.path.exists():
+            yield Finding("settings", State.FINE, settings.place)
+        elif not faults:
+            text = f"There is no {settings.place}; defaults apply."
+            yield Finding("settings", State.ABSENT, text)
     path = home() / POLICY
-    if not path.exists():
-        return Finding("policy", State.ABSENT, f"There is no {path}; nothing is restricted.")
-    fault = _fault_of("policy", partial(policy_of, None, settings.path or path))
-    return fault or Finding("policy", State.FINE, str(path))
+    if path.exists():
+        fault = _fault_of("policy", partial(policy_of, None, settings.path or path))
+        yield fault or Finding("policy", State.FINE, str(path))
+    else:
+        yield Finding("policy", State.ABSENT, f"There is no {path}; nothing is restricted.")
+    return settings
 
 
 def _models(settings: Settings) -> Iterator[Finding]:
@@ -207,9 +202,8 @@ def _journal(settings: Settings) -> Iterator[Finding]:
     except ToolplanError as error:
         yield _faulty("journal", error)
         return
-    notes = " ".join(journal.notes)
     text = f"{journal.place}: {'the latest run' if latest else 'no run'} can be read"
-    yield Finding("journal", State.FINE, f"{text}. {notes}".rstrip(". "))
+    yield Finding("journal", State.FINE, f"{text}. {' '.join(journal.notes)}".rstrip(". "))
     yield from workers
 
 
@@ -222,7 +216,16 @@ def _workers(journal: Store) -> Iterator[Finding]:
     counts = [f"{worked.count(queue)} for {queue}" for queue in sorted({*worked})]
     text = ", ".join(counts) or "None takes runs of this journal."
     yield Finding("workers", State.FINE if counts else State.ABSENT, text)
-    yield _replication(*runs.replication())
+    synchronous, standbys = runs.replication()
+    if synchronous or not standbys:
+        waits = f"Commits wait for standbys: {synchronous}."
+        text = waits if synchronous else "No standby is connected."
+        yield Finding("replication", State.FINE, text)
+    else:  # a failover can lose acknowledged commits
+        text = f"Commits do not wait for the {standbys} standbys:"
+        help_ = "Set synchronous_standby_names on the server; see docs/workers.md."
+        lost = f"{text} a failover may lose the latest calls."
+        yield Finding("replication", State.ABSENT, lost, help_)
     if fenced := runs.fenced():
         text = f"{len(fenced)} runs were open when the database moved: {', '.join(fenced)}."
         help_ = "Look at each, then: `toolplan resume --after-failover`."
@@ -231,44 +234,12 @@ def _workers(journal: Store) -> Iterator[Finding]:
         yield Finding("workers", State.FAULTY, text, help_)
 
 
-def _replication(synchronous: str, standbys: int) -> Finding:
-    """Return a finding on whether a failover can lose acknowledged commits."""
-    if synchronous or not standbys:
-        waits = f"Commits wait for standbys: {synchronous}."
-        text = waits if synchronous else "No standby is connected."
-        return Finding("replication", State.FINE, text)
-    text = f"Commits do not wait for the {standbys} standbys: a failover may lose the latest calls."
-    help_ = "Set synchronous_standby_names on the server; see docs/workers.md."
-    return Finding("replication", State.ABSENT, text, help_)
-
-
-def _together(subject: str, tools: Toolbox, settings: Settings) -> Finding:
-    """Return what the tools can do together: read what is private, be misled, and send."""
-    try:
-        policy = policy_of(None, settings.path)
-    except ToolplanError:  # which was reported with the policy
-        policy = Policy()
-    abilities = Vouched(policy, tools).abilities
-    able = [f"{what} ({_some(names)})" for what, names in abilities.items() if names]
-    text = ", ".join(able) or "nothing reads or sends"
-    if len(able) < len(abilities):
-        return Finding(subject, State.FINE, text)
-    help_ = "Text of a stranger could send private data: say in a policy what is [secret]."
-    return Finding(subject, State.FINE, text, None if policy.secret else help_)
-
-
-def _some(names: Sequence[str]) -> str:
-    shown = ", ".join(names[:_MOST_NAMED])
-    more = len(names) - _MOST_NAMED
-    return f"{shown} and {more} more" if more > 0 else shown
-
-
 def _tools(
     subject: str, opening: AbstractContextManager[Toolset], settings: Settings
 ) -> Iterator[Finding]:
     try:
         with opening as opened:
-            tools = [tool for tool in opened.tools.values() if tool.source != _BUILTIN]
+            tools = [tool for tool in opened.tools.values() if tool.source != "builtin"]
             for server in opened.servers:
                 state = State.FINE if server.is_usable else State.FAULTY
                 yield Finding(f"server {server.name}", state, server.text)
@@ -287,13 +258,22 @@ def _tools(
         yield _faulty(subject, error)
 
 
-def _combined(tools: Sequence[str], settings: Settings) -> Finding:
-    subject = "all tools, together"
+def _together(subject: str, tools: Toolbox, settings: Settings) -> Finding:
+    """Return what the tools can do together: read what is private, be misled, and send."""
     try:
-        with open_tools(tools, settings, _ignore) as opened:
-            return _together(subject, opened.tools, settings)
-    except ToolplanError as error:
-        return _faulty(subject, error)
+        policy = policy_of(None, settings.path)
+    except ToolplanError:  # which was reported with the policy
+        policy = Policy()
+    abilities = Vouched(policy, tools).abilities
+    able: list[str] = []
+    for what, names in abilities.items():
+        more = len(names) - _MOST_NAMED
+        shown = ", ".join(names[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
+        able += [f"{what} ({shown})"] if names else []
+    text, help_ = ", ".join(able) or "nothing reads or sends", None
+    if len(able) == len(abilities) and not policy.secret:
+        help_ = "Text of a stranger could send private data: say in a policy what is [secret]."
+    return Finding(subject, State.FINE, text, help_)
 
 
 def _ignore(_: str) -> None:

@@ -31,9 +31,7 @@ class LimitOptions(Struct, frozen=True):
         """Return the limits in the form in which the command line gives them."""
         if isinstance(concurrency, Mapping):
             concurrency = [f"{name}={calls}" for name, calls in concurrency.items()]
-        elif not isinstance(
-            concurrency, list | tuple
-        ):  # a number, a text, or what is refused later
+        elif not isinstance(concurrency, list | tuple):  # what is no number is refused later
             concurrency = [] if concurrency is None else [str(concurrency)]
         return cls(tuple(map(str, concurrency)), timeout_s)
 
@@ -74,7 +72,11 @@ def run_options(settings: Settings, tools: Toolbox, *given: LimitOptions) -> Run
             elif name in sources:
                 of_sources[name] = calls
             else:
-                raise _unknown(name, tools, sources)
+                known = ", ".join(sorted(map(repr, sources - {""})))
+                help_ = f"`toolplan tools` lists the tools. Sources: {known}."
+                message = f"concurrency: there is no tool and no source {name!r}."
+                meant = did_you_mean(near(name, [*tools, *sources]))
+                raise ToolplanError("usage", message, meant or help_)
         if options.timeout_s is not None:
             seconds = _seconds(options.timeout_s)
     return RunOptions(
@@ -91,11 +93,8 @@ def _calls(text: str, number: str) -> int:
             return convert(number, Calls, strict=False)
     except ValidationError:
         pass
-    raise ToolplanError(
-        "usage",
-        f"concurrency {text!r} is not a valid limit.",
-        "Write a number from 1 to 100,000, or NAME=NUMBER for a tool or a source.",
-    )
+    help_ = "Write a number from 1 to 100,000, or NAME=NUMBER for a tool or a source."
+    raise ToolplanError("usage", f"concurrency {text!r} is not a valid limit.", help_)
 
 
 def _seconds(given: float) -> float:
@@ -103,21 +102,8 @@ def _seconds(given: float) -> float:
         return convert(given, Seconds)
     except ValidationError:
         shown = f"{given:g}" if isinstance(cast("object", given), float) else repr(given)
-        raise ToolplanError(
-            "usage",
-            f"timeout {shown} is not a valid time.",
-            "Give seconds, more than 0 and at most 86400.",
-        ) from None
-
-
-def _unknown(name: str, tools: Toolbox, sources: set[str]) -> ToolplanError:
-    known = ", ".join(sorted(map(repr, sources - {""})))
-    return ToolplanError(
-        "usage",
-        f"concurrency: there is no tool and no source {name!r}.",
-        did_you_mean(near(name, [*tools, *sources]))
-        or f"`toolplan tools` lists the tools. Sources: {known}.",
-    )
+        help_ = "Give seconds, more than 0 and at most 86400."
+        raise ToolplanError("usage", f"timeout {shown} is not a valid time.", help_) from None
 
 
 def limits_everywhere(settings: Settings, tools: Toolbox) -> dict[str, int]:

@@ -83,10 +83,7 @@ class AskResult(Shown, Struct, frozen=True):
 
     @property
     def reason(self) -> str:
-        """Why there is no plan: a question back, a refusal, or the problems of the draft.
-
-        Empty where there is a plan.
-        """
+        """Why there is no plan, else empty: a question back, a refusal, or a draft's faults."""
         if self.plan is not None:
             return ""
         match self.proposal:
@@ -105,9 +102,8 @@ class AskResult(Shown, Struct, frozen=True):
                 return "\n".join(lines)
             case Draft():
                 found = () if self.compiled is None else self.compiled.diagnostics
-                problems = diagnostics_view.diagnostics_text(
-                    [diagnostics_view.Located(each) for each in found]
-                ).rstrip()
+                placed = [diagnostics_view.Located(each) for each in found]
+                problems = diagnostics_view.diagnostics_text(placed).rstrip()
                 said = "" if self.fault is None else printable(self.fault.with_help)
                 return f"{said}\n{problems}" if said else problems
 

@@ -25,7 +25,6 @@ from toolplan.policy.execution_plan import ExecutionPlan
 from toolplan.schema.tool import Tool, Toolbox
 from toolplan.storage.journal import RunRecord, Slot, Store, to_record
 
-_OVER: Final = (RunState.SUCCEEDED, RunState.FAILED, RunState.CANCELLED)
 _NO_DECISIONS: Final[Mapping[Slot, Decided]] = MappingProxyType({})
 
 
@@ -59,7 +58,7 @@ async def resume(
     record = journal.record(run_id)
     known = tools_in(record, toolbox(tools))
     return await go_on(
-        plan_in(record, known, limits=limits),
+        plan_in(record, known, limits),
         known,
         run_id,
         journal=journal,
@@ -84,7 +83,7 @@ def cancel(journal: Store, start: str, reason: str, by: str, at: float) -> None:
     """
     name = journal.find(start)
     status = journal.entry(name).status
-    if status in _OVER:
+    if status in (RunState.SUCCEEDED, RunState.FAILED, RunState.CANCELLED):
         raise ToolplanError("run-over", f"The run is over: it is {status.value}.")
     code, done = ("refused", "Refused") if reason else ("cancelled", "Cancelled")
     sentence = f"{done} by {by}" if by else done
@@ -97,29 +96,8 @@ def cancel(journal: Store, start: str, reason: str, by: str, at: float) -> None:
         journal.release(lease)
 
 
-def plan_of(
-    run_id: str,
-    tools: Tools,
-    *,
-    journal: Store,
-    limits: Limits = Limits(),
-    rules: Sequence[Rule] | None = None,
-) -> ExecutionPlan:
-    """Return the plan of a run that `journal` keeps, checked again with `tools`.
-
-    Raises:
-        CannotRun: it does not pass the check.
-        JournalError: there is no such run.
-    """
-    return plan_in(journal.record(run_id), tools, limits=limits, rules=rules)
-
-
 def plan_in(
-    record: RunRecord,
-    tools: Tools,
-    *,
-    limits: Limits = Limits(),
-    rules: Sequence[Rule] | None = None,
+    record: RunRecord, tools: Tools, limits: Limits = Limits(), rules: Sequence[Rule] | None = None
 ) -> ExecutionPlan:
     """Return the plan of a run that was started with `record`, checked again with `tools`.
 
@@ -130,8 +108,7 @@ def plan_in(
         policy = Policy.from_json(record.policy)
     except ValueError as error:
         raise CannotRun(f"The journal's policy of this run cannot be read: {error}") from None
-    text = json.dumps(record.plan)
-    known = tools_in(record, toolbox(tools))
+    text, known = json.dumps(record.plan), tools_in(record, toolbox(tools))
     compiled = compile_plan(text, tools=known, limits=limits, policy=policy, rules=rules)
     if compiled.plan is None:
         reason = next(each.message for each in compiled.diagnostics if each.blocks)

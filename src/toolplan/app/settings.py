@@ -116,18 +116,14 @@ class ModelSettings(Struct, frozen=True):
 
     def __rich_repr__(self) -> list[tuple[str, object]]:
         """Return the fields without keys, for the libraries that print values."""
-        shown = (name for name in self.__struct_fields__ if "key" not in name)
-        return [(name, getattr(self, name)) for name in shown]
+        return [(name, getattr(self, name)) for name in self.__struct_fields__ if "key" not in name]
 
     @property
     def keys(self) -> dict[str, str]:
         """The keys that are set, by provider or by scheme and host."""
-        named = {
-            "openai": self.openai_api_key,
-            "anthropic": self.anthropic_api_key,
-            "groq": self.groq_api_key,
-            **{url.rstrip("/"): key for url, key in self.url_keys.items()},
-        }
+        own = ("openai", "anthropic", "groq")
+        named = {name: getattr(self, f"{name}_api_key") for name in own}
+        named |= {url.rstrip("/"): key for url, key in self.url_keys.items()}
         return {name: key.strip() for name, key in named.items() if key.strip()}
 
     @property
@@ -235,10 +231,8 @@ class Settings:
                 check_beside("source", key, f"{self.place}: [{key}]")
                 known = ", ".join((*(f"[{table}]" for table in tables), *NAMES))
                 meant = did_you_mean(near(key, (*tables, *NAMES))) or ""
-                raise SettingsError(
-                    f"{self.place}: there is no setting {key!r}.",
-                    f"{meant} Known settings: {known}.".strip(),
-                )
+                help_ = f"{meant} Known settings: {known}.".strip()
+                raise SettingsError(f"{self.place}: there is no setting {key!r}.", help_)
 
     @property
     def place(self) -> str:
@@ -254,9 +248,8 @@ class Settings:
         """Return a table, empty where there is none."""
         found = self._document.get(name, {})
         if not isinstance(found, Mapping):
-            raise SettingsError(
-                f"{self.place}: {name!r} is not a table.", f"Write [{name}] on its own line."
-            )
+            help_ = f"Write [{name}] on its own line."
+            raise SettingsError(f"{self.place}: {name!r} is not a table.", help_)
         return dict(cast("Mapping[str, object]", found))
 
     def _read(self, name: str, kind: type[_T], value: object = None) -> _T:
@@ -287,11 +280,9 @@ class Settings:
         try:
             given = convert({"older_than": older_than, "keep": keep}, _Retention)
         except ValidationError as error:
-            raise ToolplanError(
-                "usage",
-                f"The age or the number of runs cannot be read: {error}",
-                "Give an age, as in 30d (s, m, h, d, w), and a number of runs from 0.",
-            ) from None
+            help_ = "Give an age, as in 30d (s, m, h, d, w), and a number of runs from 0."
+            said = f"The age or the number of runs cannot be read: {error}"
+            raise ToolplanError("usage", said, help_) from None
         age = given.older_than or table.older_than
         number = table.keep if given.keep is None else given.keep
         if age is None and number is None:
@@ -313,12 +304,9 @@ class Settings:
         """Return what opens the tools of the toolbox `name`, of the table `[toolboxes.NAME]`."""
         table = self.table("toolboxes")
         if name not in table:
-            known = ", ".join(map(repr, table)) or "none"
-            raise SettingsError(
-                f"{self.place}: there is no toolbox {name!r}.",
-                did_you_mean(near(name, table))
-                or f"Known toolboxes: {known}. {_help_of(f'toolboxes.{name}')}",
-            )
+            known = f"Known toolboxes: {', '.join(map(repr, table)) or 'none'}."
+            help_ = did_you_mean(near(name, table)) or f"{known} {_help_of(f'toolboxes.{name}')}"
+            raise SettingsError(f"{self.place}: there is no toolbox {name!r}.", help_)
         return self._read(f"toolboxes.{name}", _Toolbox, table[name]).tools
 
     @property
@@ -326,9 +314,8 @@ class Settings:
         """What is an outlier and a trend in answers: the table `[answer]`."""
         for name in self.table("answer"):
             if name not in Thresholds.__struct_fields__:
-                raise SettingsError(
-                    f"{self.place}: [answer] has no setting {name!r}.", _HELP["answer"]
-                )
+                said = f"{self.place}: [answer] has no setting {name!r}."
+                raise SettingsError(said, _HELP["answer"])
         return self._read("answer", Thresholds)
 
     @cached_property

@@ -73,11 +73,7 @@ class Workers:
 
     @property
     def queue(self) -> str:
-        """The name of the toolbox, and the beginning of the digest of its tools.
-
-        Raises:
-            ToolplanError: the tools of the app are no toolbox.
-        """
+        """The name of the toolbox, and the beginning of the digest of its tools."""
         toolbox = self._setup.user.toolbox
         if not toolbox:
             raise ToolplanError(
@@ -88,11 +84,7 @@ class Workers:
         return queue_of(toolbox, self._setup.tools)
 
     def runs(self) -> WorkerRuns:
-        """Return the runs of the journal that workers take.
-
-        Raises:
-            JournalError: workers cannot share the journal, or it cannot be used.
-        """
+        """Return the runs of the journal that workers take; an error where they cannot share it."""
         if self._runs is None:
             journal = self._kept.needed_journal()
             self._runs = journal.worker_runs(make=True)
@@ -101,26 +93,15 @@ class Workers:
         return self._runs
 
     def stranded(self) -> list[Stranded]:
-        """Return what to say of the runs that no worker will continue, a text for each queue.
-
-        A journal that workers never shared has none.
-
-        Raises:
-            JournalError: the journal cannot be used.
-        """
+        """Return what to say of the runs that no worker will continue, a text for each queue."""
         runs = self._kept.needed_journal().worker_runs()
         found = {} if runs is None else runs.stranded()
         return stranded_texts(found, runs.worked()) if runs and found else []
 
     def placed(self, run: str) -> Placed | None:
-        """Return the placement of `run`; None if it was not submitted to workers.
-
-        Raises:
-            JournalError: the journal cannot be used.
-        """
+        """Return the placement of `run`; None if it was not submitted to workers."""
         runs = self._runs or self._kept.needed_journal().worker_runs()
-        found = None if runs is None else runs.placement(run)
-        if runs is None or found is None:
+        if runs is None or (found := runs.placement(run)) is None:
             return None
         return Placed(found.queue, found.parked, not runs.without_worker([run]))
 
@@ -172,8 +153,7 @@ class Workers:
         events = follow(await in_thread(self._kept.needed_journal), run)
         async for event in events:
             yield event
-            pauses = isinstance(event, RunEnded | RunParked | RunWaiting)
-            if pauses:
+            if isinstance(event, RunEnded | RunParked | RunWaiting):
                 entry = await in_thread(self._kept.needed_journal().entry, run)
                 if entry.status is not RunState.RUNNING:  # it waits for a person
                     return
@@ -259,9 +239,9 @@ class Workers:
             CannotRun: its plan does not pass the check with these tools.
         """
         setup, metadata = self._setup, metadata_of(record.plan)
-        plan, today = setup.plan_in(record), setup.day(day_of(metadata))
         options = setup.run_options(LimitOptions.kept(metadata.get(ADVICE)))
-        return Worked(plan, tools_in(record, setup.tools), today, options)
+        tools, today = tools_in(record, setup.tools), setup.day(day_of(metadata))
+        return Worked(setup.plan_in(record), tools, today, options)
 
 
 class Stranded(NamedTuple):
@@ -281,14 +261,13 @@ def stranded_texts(runs: Mapping[str, str], worked: Collection[str]) -> list[Str
         toolbox = queue.partition("@")[0]
         others = sorted({each for each in worked if each.partition("@")[0] == toolbox})
         have = f" The workers for {' and '.join(others)} have other tools." if others else ""
-        found.append(
-            Stranded(
-                f"There is no worker for {queue}, which {count_text(len(names), 'run')} {needs}:"
-                f" {', '.join(names[:_MOST_NAMED])}{more}.{have}",
-                f"Start `toolplan worker {toolbox}` with the tools that they were planned for, or"
-                " end a run: `toolplan cancel RUN`.",
-            )
-        )
+        which = f"which {count_text(len(names), 'run')} {needs}"
+        listed = f"{', '.join(names[:_MOST_NAMED])}{more}"
+        help_ = f"Start `toolplan worker {toolbox}` with the tools that they were planned for"
+        found.append(Stranded(
+            f"There is no worker for {queue}, {which}: {listed}.{have}",
+            f"{help_}, or end a run: `toolplan cancel RUN`.",
+        ))  # fmt: skip
     return found
 
 
@@ -302,10 +281,9 @@ def not_shared(journal: Store) -> JournalError:
 
 
 def queue_of(toolbox: str, tools: Mapping[str, Tool]) -> str:
-    """Return the queue of a toolbox: its name, and the beginning of the digest of its tools.
+    """Return the queue of a toolbox: its name, and a digest of its tools but for descriptions.
 
     Workers with other tools have another queue, so a run meets the tools that it was planned for.
-    Descriptions do not count.
     """
     text = json.dumps([tools[name].version for name in sorted(tools)])
     return f"{toolbox}@{hashlib.sha256(text.encode()).hexdigest()[:12]}"
@@ -345,9 +323,8 @@ def _consented(run: Run, consents: Mapping[str, Consent]) -> list[Json]:
                 f"`toolplan show {run.run}` shows the calls that wait.",
             )
         pairs: list[Json] = [[item, digest] for item, digest in shown.items()]
-        found.append(
-            {"step": step, "allowed": consent.allowed, "reason": consent.reason, "calls": pairs}
-        )
+        said: dict[str, Json] = {"step": step, "allowed": consent.allowed}
+        found.append({**said, "reason": consent.reason, "calls": pairs})
     return found
 
 

@@ -27,9 +27,7 @@ def main(arguments: list[str] | None = None) -> None:
     """
     words = sys.argv[1:] if arguments is None else [*arguments]
     as_json = "--json" in words
-    options = words[: words.index("--")] if "--" in words else words
-    debug = "--debug" in options
-    if debug:
+    if debug := "--debug" in (words[: words.index("--")] if "--" in words else words):
         words.remove("--debug")
     terminal.prepare_streams()
     try:
@@ -126,8 +124,7 @@ def faults_reported(*, debug: bool, as_json: bool) -> Generator[None]:
         cause: BaseException | None = error
         while isinstance(cause, ToolplanError):
             cause = cause.__cause__
-        fault = None if cause is None or not debug else own_code.own_fault(cause)
-        if fault is not None:
+        if debug and cause is not None and (fault := own_code.own_fault(cause)) is not None:
             note(_lines(fault), wrap=False)
         raise
     finally:

@@ -12,35 +12,32 @@ from contextlib import closing, contextmanager, redirect_stdout
 from typing import Final, cast
 
 from toolplan.app._approve import VALUES, Approve, ByPlan, DigestApprover
-from toolplan.app._runs import maker_of
+from toolplan.app._decisions import maker_of
 from toolplan.app.app import App
 from toolplan.app.wait import RunStopped
 from toolplan.cli._display import Display
-from toolplan.cli.outcome import (
-    report_usage,
-    stopped_help,
-)
+from toolplan.cli.outcome import report_usage, stopped_help
 from toolplan.cli.terminal import CommandError, discard_input, err, note, show_long
 from toolplan.compiler import Compiled
 from toolplan.engine.forecast import Forecast
 from toolplan.events import Event, Run
 from toolplan.plan.diagnostics import Diagnostic
-from toolplan.policy.approval import (
-    Approval,
-    ApprovalRequired,
-    Approver,
-    EffectStep,
-    approve,
-    effect_steps,
-)
+from toolplan.policy.approval import Approval, ApprovalRequired, Approver, approve, effect_steps
 from toolplan.policy.consent import Answer, Denied, Effect, LeaveOut, ValueApproval, needs_values
 from toolplan.policy.execution_plan import ExecutionPlan
 from toolplan.schema.tool import Effects
-from toolplan.show import approval_view, effects_view
+from toolplan.show.approval_view import ApprovalView, approval_json, declares_effects
 from toolplan.show.diagnostics import DiagnosticView, Located
+from toolplan.show.effects_view import EffectsView, by_step
 from toolplan.show.printable import printable
 from toolplan.show.runs_view import compared_text, forecast_text
 from toolplan.storage.journal import JournalError, Store
+
+_WORDS: Final = ("amber", "birch", "cedar", "delta", "ember", "fjord", "grove", "heron", "iris")
+_WAYS: Final = (
+    "Approve it in the studio, in a form of the client (`toolplan mcp --elicit`), or with"
+    " `toolplan resume RUN` at a terminal, which shows what it does and asks for a word."
+)
 
 
 class RunGuard:
@@ -64,16 +61,12 @@ class RunGuard:
         by_word: bool = False,
         times: int | None = None,
     ) -> None:
-        self.display = display
+        self.display, self.run = display, run
         self.app: App = cast("App", None)  # set once it is open
         self.plan: ExecutionPlan | None = None
-        self.run = run
         self.expected: Forecast | None = None
-        self._digest = digest
-        self._yes = yes
-        self._may_ask = may_ask
-        self._by_word = by_word
-        self._times = times or 1
+        self._digest, self._yes, self._may_ask = digest, yes, may_ask
+        self._by_word, self._times = by_word, times or 1
         self._refusal: CommandError | None = None
 
     def new_id(self) -> str:
@@ -87,18 +80,14 @@ class RunGuard:
             self.show_plan(compiled.plan, compiled.diagnostics)
 
     def show_plan(self, plan: ExecutionPlan, found: Sequence[Diagnostic] = ()) -> None:
-        """Show the plan that is about to run, and what was `found` in it.
-
-        A forecast is shown where earlier calls allow one.
-        """
+        """Show the plan that is about to run, what was `found` in it, and a forecast."""
         self.plan = plan
         self.display.show_plan(plan, self.app.tools)
         self.expected = self.app.forecast(plan)
-        if self._may_ask:
-            if found:
-                err().print(DiagnosticView(tuple(map(Located, found))))
-            if self.expected.p90_s > 0:  # earlier calls say something
-                note(f"Expected: {forecast_text(self.expected)}.")
+        if self._may_ask and found:
+            err().print(DiagnosticView(tuple(map(Located, found))))
+        if self._may_ask and self.expected.p90_s > 0:  # earlier calls say something
+            note(f"Expected: {forecast_text(self.expected)}.")
         self.display.open(plan)
 
     def go_on(self, plan: ExecutionPlan, before: Sequence[Event]) -> None:
@@ -118,7 +107,7 @@ class RunGuard:
     @property
     def approve(self) -> Approve | None:
         """Who approves, as `App` takes it: the plan of the digest, the person, or None."""
-        asks = self._can_ask()
+        asks = self._may_ask and sys.stdin.isatty() and sys.stderr.isatty()
         by_values = ValueApproval(ValuesQuestion(self.display, _line, by_word=self._by_word))
         if self._digest == VALUES:
             return by_values if asks else ValueApproval()
@@ -150,7 +139,11 @@ class RunGuard:
             # the view closes first: it restores the output that it found when it began
             with redirect_stdout(sys.stderr), closing(self.display):
                 yield
-            self._report_uses()
+            journal = self.app.journal
+            if self._times > 1 and self._digest is not None and journal is not None:
+                used = len(journal.users(self._digest))
+                how = f"{used} of {self._times} runs: {max(self._times - used, 0)} left."
+                note(f"--approve {self._digest} was used for {how}")
         except ApprovalRequired as required:
             raise self._missing(required) from None
         except RunStopped:
@@ -159,19 +152,10 @@ class RunGuard:
             note(f"Interrupted. {self._stopped_help()}")
             raise
 
-    def _report_uses(self) -> None:
-        """Report how many runs the digest has approved, where it may approve several."""
-        journal = self.app.journal
-        if self._times == 1 or self._digest is None or journal is None:
-            return
-        used = len(journal.users(self._digest))
-        left = max(self._times - used, 0)
-        note(f"--approve {self._digest} was used for {used} of {self._times} runs: {left} left.")
-
     def report_more(self, plan: ExecutionPlan) -> None:
         """Report that a further plan, after a run with effects, was not approved."""
         if self._may_ask:
-            err().print(approval_view.ApprovalView(self._steps(plan), plan.digest))
+            err().print(self._view(plan))
         note(
             "A further plan was not approved; the run below stays as it is. `toolplan runs` lists"
             f" it; --approve {plan.digest} approves that plan."
@@ -187,36 +171,28 @@ class RunGuard:
             pass
         return "No run was kept."
 
-    def _steps(self, plan: ExecutionPlan | None) -> tuple[EffectStep, ...]:
-        return () if plan is None else effect_steps(plan, self.app.tools)
+    def _view(self, plan: ExecutionPlan) -> ApprovalView:
+        return ApprovalView(effect_steps(plan, self.app.tools), plan.digest)
 
     def _missing(self, required: ApprovalRequired) -> CommandError:
         if self._refusal is not None:
             return self._refusal
-        steps = self._steps(self.plan)
         if self.plan is not None and self._may_ask:
-            err().print(approval_view.ApprovalView(steps, self.plan.digest))
+            err().print(self._view(self.plan))
         if self._by_word:
             return _refused("The run waits for a person; nothing was approved.", _WAYS)
+        steps = () if self.plan is None else effect_steps(self.plan, self.app.tools)
         other = f", not {self._digest}" if self._digest is not None else ""
-        is_sure = approval_view.declares_effects(steps)
-        changes = "changes something" if is_sure else "may change something"
+        changes = "changes something" if declares_effects(steps) else "may change something"
         undeclared = next((each.tool for each in steps if each.effects is Effects.UNKNOWN), None)
-        label = ""
-        if undeclared is not None:
-            label = (
-                f" If {undeclared} only reads, say so: --effects {undeclared}=read, or [effects]."
-            )
+        label = f" If {undeclared} only reads, say so: --effects {undeclared}=read, or [effects]."
         return CommandError(
             "approval-required",
             f"The plan {changes} and was not run. Its digest is {required.digest}{other}.",
             "Read the plan. --yes approves any plan; --approve DIGEST this plan and no other."
-            f"{label}",
-            details=approval_view.approval_json(steps, required.digest),
+            f"{'' if undeclared is None else label}",
+            details=approval_json(steps, required.digest),
         )
-
-    def _can_ask(self) -> bool:
-        return self._may_ask and sys.stdin.isatty() and sys.stderr.isatty()
 
     async def _ask(self, plan: ExecutionPlan) -> Approval | bool | None:
         """Show the effects of `plan`, and ask unless `--yes` or a program has approved it."""
@@ -230,7 +206,7 @@ class RunGuard:
             )
             return None
         self.display.pause()
-        view = approval_view.ApprovalView(self._steps(plan), plan.digest)
+        view = self._view(plan)
         if asks:
             await asyncio.to_thread(show_long, err(), view)
         if self._may_ask or sys.stderr.isatty():
@@ -284,16 +260,14 @@ class ValuesQuestion:
         self, display: Display, line: Callable[[], Awaitable[str]], *, by_word: bool = False
     ) -> None:
         """Read what is typed with `line`; `by_word` asks for a word that is shown, not for `y`."""
-        self._by_word = by_word
-        self._display = display
-        self._line = line
+        self._display, self._line, self._by_word = display, line, by_word
 
     async def __call__(self, effects: tuple[Effect, ...]) -> dict[str, Answer]:
         """Return what the person decides about each step."""
         self._display.pause()
         answers: dict[str, Answer] = {}
-        for step, calls in effects_view.by_step(effects):
-            view = effects_view.EffectsView(calls)
+        for step, calls in by_step(effects):
+            view = EffectsView(calls)
             await asyncio.to_thread(show_long, err(), view)
             err().print(view)
             answers[step] = await self._asked(calls)
@@ -304,8 +278,7 @@ class ValuesQuestion:
         """Ask about the calls of a step until there is an answer."""
         what = "this call"
         if len(calls) > 1:
-            what = f"these {len(calls)} calls"
-            left = calls[-1].item
+            what, left = f"these {len(calls)} calls", calls[-1].item
             err().print(f"y except {left} leaves call {left} out, which is another plan.")
         while True:
             discard_input()
@@ -344,13 +317,6 @@ def _answer(said: str, calls: Sequence[Effect]) -> Answer:
     raise ValueError(said)
 
 
-_WORDS: Final = ("amber", "birch", "cedar", "delta", "ember", "fjord", "grove", "heron", "iris")
-_WAYS: Final = (
-    "Approve it in the studio, in a form of the client (`toolplan mcp --elicit`), or with"
-    " `toolplan resume RUN` at a terminal, which shows what it does and asks for a word."
-)
-
-
 def approved_by_word(
     store: Store, run: str, *, yes: bool, approves: bool, here: bool = True
 ) -> bool:
@@ -366,11 +332,9 @@ def approved_by_word(
         return False
     is_attended = here and sys.stdin.isatty() and sys.stderr.isatty()
     if yes or (approves and not is_attended):
-        raise CommandError(
-            "approval-required",
-            f"{'--yes' if yes else 'An option'} does not approve this run: an MCP client made it,"
-            " and a model that speaks for the client may have this shell, too.",
-            _WAYS,
+        said = f"{'--yes' if yes else 'An option'} does not approve this run: an MCP client made it"
+        raise _refused(
+            f"{said}, and a model that speaks for the client may have this shell, too.", _WAYS
         )
     return True
 

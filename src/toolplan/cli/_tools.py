@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 
 from toolplan.app._toolset import Toolset, open_tools
 from toolplan.app.home import home, user_journal
@@ -42,14 +42,11 @@ def _no_model() -> Model:
     raise ModelError("llm-spec", "No model is named.", "Name one: --model MODEL.")
 
 
-@contextmanager
-def opened_if_given(tools: Sequence[str], effects: Sequence[str] = ()) -> Generator[Toolset | None]:
-    """Open the tools of `--tools`; yield None where there are none."""
-    if not tools:
-        yield None
-    else:
-        with opened(tools, effects, for_plans=True) as toolset:
-            yield toolset
+def opened_if_given(
+    tools: Sequence[str], effects: Sequence[str] = ()
+) -> AbstractContextManager[Toolset | None]:
+    """Open the tools of `--tools`; None where there are none."""
+    return opened(tools, effects, for_plans=True) if tools else nullcontext()
 
 
 def opened_journal(place: str | None = None) -> Store:

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import sys
 from contextlib import closing
-from typing import Annotated
 
-from cyclopts import Parameter
-
-from toolplan.app.resume import plan_of
+from toolplan.app.resume import plan_in
 from toolplan.app.wait import run_to_end
 from toolplan.cli._approval import agreed_to, approved_by_word, new_word
 from toolplan.cli._tools import opened_journal
@@ -22,15 +19,12 @@ from toolplan.policy.approval import effect_steps
 from toolplan.show.approval_view import ApprovalView
 from toolplan.show.runs_view import SHORT
 
-DigestArgument = Annotated[str, Parameter(help="The digest of its plan, as it was shown.")]
-UnaskedFlag = Annotated[bool, Parameter(help="Do not ask on the terminal.")]
-
 
 def approve_command(
     run: RunArgument,
-    digest: DigestArgument,
+    digest: str,
     *,
-    yes: UnaskedFlag = False,
+    yes: bool = False,
     journal: JournalOption = None,
     as_json: JsonFlag = False,
 ) -> None:
@@ -38,12 +32,16 @@ def approve_command(
 
     It shows what the plan may change. The digest is that of the plan,
     so another plan is never approved.
+
+    Args:
+        digest: The digest of its plan, as it was shown.
+        yes: Do not ask on the terminal.
     """
     with closing(opened_journal(journal)) as store:
         name = store.find(run)
         word = new_word() if approved_by_word(store, name, yes=yes, approves=True) else ""
         with reached(store, name) as app:
-            plan = plan_of(name, app.tools, journal=store)
+            plan = plan_in(store.record(name), app.tools)
             view = ApprovalView(effect_steps(plan, app.tools), plan.digest)
             if plan.digest != digest:
                 raise CommandError(

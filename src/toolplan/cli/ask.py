@@ -8,9 +8,7 @@ from collections.abc import Callable, Sequence
 from contextlib import closing
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Final, Literal, TypeAlias, cast
-
-from cyclopts import Parameter
+from typing import Final, Literal, TypeAlias
 
 from toolplan.app._open import open
 from toolplan.app.results import AskResult
@@ -36,27 +34,13 @@ from toolplan.plan.path import Json
 from toolplan.planners import Clarification
 from toolplan.show.plan_tree import effect_marks
 from toolplan.show.printable import printable
-
-PlanOnly = Annotated[bool, Parameter(help="Show the plan, and run nothing.")]
-EagerFlag = Annotated[
-    bool, Parameter(help="Start steps that only read while a model still writes the plan.")
-]
-ReplanFlag = Annotated[
-    bool,
-    Parameter(
-        help="After a failed run with effects continue with another plan; what is done stays done."
-    ),
-]
-SummaryOption = Annotated[
-    Literal["plain", "markdown", "json"] | None,
-    Parameter(help="Let the model of --model put the answer into words."),
-]
+from toolplan.tools.replies import read_json
 
 
 def ask_command(
     question: str,
     *,
-    plan_only: PlanOnly = False,
+    plan_only: bool = False,
     yes: options.YesFlag = False,
     approve: options.ApproveOption = None,
     times: options.TimesOption = None,
@@ -74,13 +58,20 @@ def ask_command(
     contracts: options.ContractsOption = (),
     model: options.ModelOption = (),
     conversation: options.ConversationOption = None,
-    eager: EagerFlag = False,
-    replan: ReplanFlag = False,
-    summary: SummaryOption = None,
+    eager: bool = False,
+    replan: bool = False,
+    summary: Literal["plain", "markdown", "json"] | None = None,
     strict: options.StrictFlag = False,
     as_json: options.JsonFlag = False,
 ) -> int:
-    """Answer a question: plan, show the plan, run it, print the answer."""
+    """Answer a question: plan, show the plan, run it, print the answer.
+
+    Args:
+        plan_only: Show the plan, and run nothing.
+        eager: Start steps that only read while a model still writes the plan.
+        replan: After a failed run with effects continue with another plan; what is done stays done.
+        summary: Let the model of --model put the answer into words.
+    """
     approve = options.wanted(approve, approve_values, times)
     with closing(Display(silent=as_json or summary == "json")) as display:
         guard = RunGuard(display, yes=yes, digest=approve, may_ask=not as_json, times=times)
@@ -153,13 +144,16 @@ def plan_command(
     contracts: options.ContractsOption = (),
     model: options.ModelOption = (),
     conversation: options.ConversationOption = None,
-    state: options.StateOption = None,
+    state: Path | None = None,
     as_json: options.JsonFlag = False,
 ) -> int:
     """Plan a question, check the plan, and run nothing.
 
     The plan is shown as a tree on a terminal, and written as JSON to a
     file or a pipe: `toolplan plan QUESTION > plan.json`.
+
+    Args:
+        state: A STATE in JSON (--contracts): its intent is planned, and the STATE is printed.
     """
     known_dialect(dialect)
     if (state is None) == (not question):
@@ -191,7 +185,7 @@ def _print_state(file: Path, contracts: Sequence[str], *, as_json: bool) -> int:
     if not contracts:
         raise CommandError("usage", "A STATE is planned by contracts: name them with --contracts.")
     try:
-        state = cast("Json", json.loads(file.read_text("utf-8")))
+        state = read_json(file.read_text("utf-8"))
     except (OSError, ValueError, RecursionError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
         raise CommandError("usage", f"{file}: The STATE cannot be read: {reason}.") from None

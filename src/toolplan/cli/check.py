@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Final, Literal
+from typing import Final, Literal
 
-from cyclopts import Parameter
 from msgspec.structs import replace
 
 from toolplan.app.home import home, policy_of
@@ -25,11 +24,6 @@ from toolplan.show.diagnostics import fix_texts, pointer_text, sarif
 from toolplan.show.flow_view import FlowsView, flow_to_json
 from toolplan.show.printable import count_text, printable
 
-FixFlag = Annotated[bool, Parameter(help="Save the safe fixes in the file.")]
-FormatOption = Annotated[
-    Literal["text", "json", "sarif"], Parameter(help="The form of the report.")
-]
-
 _MOST_NAMED: Final = 20
 _ADVICE: Final = "--fix saves the corrections"
 
@@ -41,9 +35,9 @@ def check_command(
     tools: options.ToolsOption = (),
     effects: options.EffectsOption = (),
     policy: options.PolicyOption = None,
-    fix: FixFlag = False,
+    fix: bool = False,
     strict: options.StrictFlag = False,
-    format: FormatOption = "text",
+    format: Literal["text", "json", "sarif"] = "text",
     as_json: options.JsonFlag = False,
 ) -> int:
     """Check plans and report every problem.
@@ -52,6 +46,10 @@ def check_command(
     only the values and names with an auto-fix change in the file; everything else stays as it is.
     With --strict it exits 1 too where a list that the plan computes with may be a part.
     Several files are reported as text, one after the other, each below its name.
+
+    Args:
+        fix: Save the safe fixes in the file.
+        format: The form of the report.
     """
     form = "json" if as_json else format
     if more and form != "text":
@@ -137,23 +135,9 @@ def _unchecked_text(count: int, plan: Plan, tools: Toolbox) -> str:
     return f"Not type-checked: {count_text(count, 'reference')}, since {reason}."
 
 
-Action = Annotated[
-    Literal["init", "check"],
-    Parameter(help="init: print a first policy for the tools. check: show every flow of a plan."),
-]
-PlanArgument = Annotated[
-    str | None,
-    Parameter(
-        allow_leading_hyphen=True,
-        validator=options.refuse_options,
-        help="The file of the plan; - is standard input.",
-    ),
-]
-
-
 def policy_command(
-    action: Action,
-    plan: PlanArgument = None,
+    action: Literal["init", "check"],
+    plan: options.PlanFileArgument | None = None,
     *,
     policy: options.PolicyOption = None,
     dialect: options.DialectOption = "toolplan",
@@ -169,6 +153,9 @@ def policy_command(
     place where it can do harm: where it comes from, how far it is to be
     trusted, what is needed there, and the verdict. It exits 1 where the
     plan does not pass.
+
+    Args:
+        action: init: print a first policy for the tools. check: show every flow of a plan.
     """
     if (action == "init") == (plan is not None):
         problem = "`init` takes no plan." if plan is not None else "PLAN is missing."

@@ -7,6 +7,7 @@ from typing import Final
 from toolplan.app.checkup import Finding, State, check_up
 from toolplan.cli.options import JsonFlag, ToolsOption
 from toolplan.cli.terminal import Exit, out, print_json
+from toolplan.plan.path import Json
 from toolplan.show._lines import Prose
 from toolplan.show.printable import count_text, printable
 
@@ -27,12 +28,8 @@ def doctor_command(*, tools: ToolsOption = (), as_json: JsonFlag = False) -> int
             print_finding(each)
     faults = sum(each.state is State.FAULTY for each in findings)
     if as_json:
-        print_json(
-            {
-                "faults": faults,
-                "findings": [{**each._asdict(), "state": each.state.value} for each in findings],
-            }
-        )
+        listed: list[Json] = [{**each._asdict(), "state": each.state.value} for each in findings]
+        print_json({"faults": faults, "findings": listed})
     else:
         out().print(f"{count_text(faults, 'fault')}.", style="bold")
     return (Exit.FAILED if faults else Exit.FINE).value

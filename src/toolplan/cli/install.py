@@ -21,15 +21,13 @@ FromOption = Annotated[
     tuple[str, ...],
     Parameter(name="--from", help="Another client, whose servers are read, too. Not changed."),
 ]
-ProjectFlag = Annotated[bool, Parameter(help="The client's file in this folder, not the user's.")]
-DryFlag = Annotated[bool, Parameter(help="Say what would change.")]
 
 
 def install_command(
     *client: Annotated[str, Parameter(name="CLIENT", help=f"{_NAMES}.")],
     from_: FromOption = (),
-    project: ProjectFlag = False,
-    dry_run: DryFlag = False,
+    project: bool = False,
+    dry_run: bool = False,
     as_json: JsonFlag = False,
 ) -> None:
     """Put toolplan in front of the MCP servers of a client.
@@ -37,10 +35,15 @@ def install_command(
     One entry takes their place in the client's file; they move to a
     configuration that toolplan reads. A server that only the client can start
     stays. `toolplan uninstall CLIENT` puts the file back byte for byte.
+
+    Args:
+        project: The client's file in this folder, not the user's.
+        dry_run: Say what would change.
     """
     others = _known(from_)
+    place = Path.cwd() if project else None
     done = {
-        each.name: install(each, project=_folder(project=project), others=others, dry=dry_run)
+        each.name: install(each, project=place, others=others, dry=dry_run)
         for each in _known(client)
     }
     if as_json:
@@ -60,14 +63,18 @@ def install_command(
 
 def uninstall_command(
     *client: Annotated[str, Parameter(name="CLIENT", help=f"{_NAMES}.")],
-    project: ProjectFlag = False,
+    project: bool = False,
     as_json: JsonFlag = False,
 ) -> None:
     """Put the configuration of a client back as it was before `toolplan install`.
 
     What the client or you have changed in it since stays changed.
+
+    Args:
+        project: The client's file in this folder, not the user's.
     """
-    done = {each.name: uninstall(each, project=_folder(project=project)) for each in _known(client)}
+    place = Path.cwd() if project else None
+    done = {each.name: uninstall(each, project=place) for each in _known(client)}
     if as_json:
         print_json(to_builtins(done, enc_hook=str))
         return
@@ -82,7 +89,3 @@ def _known(names: Sequence[str]) -> list[Client]:
             hint = did_you_mean(near(name, CLIENTS)) or f"There are {_NAMES}."
             raise CommandError("usage", f"There is no client {name!r}.", hint)
     return [CLIENTS[name] for name in dict.fromkeys(names)]
-
-
-def _folder(*, project: bool) -> Path | None:
-    return Path.cwd() if project else None

@@ -20,26 +20,26 @@ from toolplan.tools.mcp.servers import Server, read_servers
 from toolplan.tools.mcp.sign_ins import SignIns
 from toolplan.tools.mcp.signing_in import sign_in, sign_out
 
-ServerArgument = Annotated[str, Parameter(help="The name of a server in the file.")]
 ServersOption = Annotated[
     tuple[str, ...], Parameter(help="The MCP configuration that names the server. Repeatable.")
-]
-NoBrowserFlag = Annotated[
-    bool, Parameter(help="Print the address, and open no browser. It comes back to this machine.")
 ]
 
 
 def login_command(
-    server: ServerArgument,
+    server: str,
     *,
     tools: ServersOption,
-    no_browser: NoBrowserFlag = False,
+    no_browser: bool = False,
     as_json: JsonFlag = False,
 ) -> None:
     """Sign in to the MCP server that the configuration calls SERVER.
 
     A browser opens where you sign in. The sign-in is kept in the system's
     key ring, or in a file that only you can read, and renewed by itself.
+
+    Args:
+        server: The name of a server in the file.
+        no_browser: Print the address, and open no browser. It comes back to this machine.
     """
     found, sign_ins = named_server(server, tools)
 
@@ -60,12 +60,13 @@ def login_command(
         note(printable(f"Signed in to {server} at {where}. Kept in {signed_in.kept_in}."))
 
 
-def logout_command(
-    server: ServerArgument, *, tools: ServersOption, as_json: JsonFlag = False
-) -> None:
+def logout_command(server: str, *, tools: ServersOption, as_json: JsonFlag = False) -> None:
     """Sign out of the MCP server that the configuration calls SERVER.
 
     The sign-in is deleted here, and revoked where the server offers that.
+
+    Args:
+        server: The name of a server in the file.
     """
     found, sign_ins = named_server(server, tools)
     was_signed_in = sign_out(server, found, sign_ins)
@@ -91,14 +92,8 @@ def named_server(name: str, tools: Sequence[str]) -> tuple[Server, SignIns]:
         return found[having[0]][name], SignIns(home(), having[0])
     files = " and ".join(having or found)
     if having:
-        raise CommandError(
-            "usage", f"{files} each have a server {name!r}.", "Name one of the files."
-        )
+        said = f"{files} each have a server {name!r}."
+        raise CommandError("usage", said, "Name one of the files.")
     known = [server for servers in found.values() for server in servers]
-    raise CommandError(
-        "unknown-server",
-        f"No server {name!r} is in {files}."
-        if len(found) > 1
-        else f"{files} has no server {name!r}.",
-        did_you_mean(near(name, known)) or f"Known: {', '.join(known) or 'none'}.",
-    )
+    help_ = did_you_mean(near(name, known)) or f"Known: {', '.join(known) or 'none'}."
+    raise CommandError("unknown-server", f"There is no server {name!r} in {files}.", help_)

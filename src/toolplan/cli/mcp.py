@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Annotated, Final
-
-from cyclopts import Parameter
+from typing import Final
 
 from toolplan.app._open import open
 from toolplan.app.wait import run_to_end
@@ -18,21 +16,6 @@ GRACE_S: Final = 1.0
 """Seconds to wait after the latest answer, times the share of servers that are missing."""
 
 BEARER: Final = "TOOLPLAN_MCP_TOKEN"
-
-HttpFlag = Annotated[bool, Parameter(help="Streamable HTTP instead of stdio.")]
-HostOption = Annotated[
-    str, Parameter(help=f"The address to listen on; all but loopback need {BEARER}.")
-]
-ElicitFlag = Annotated[
-    bool,
-    Parameter(
-        help="Let clients ask their user for approvals. A client that lies can approve by itself."
-    ),
-]
-StudioOption = Annotated[
-    str,
-    Parameter(help="Where `toolplan studio` is: clients may open its page of a run that waits."),
-]
 
 
 def mcp_command(
@@ -47,12 +30,12 @@ def mcp_command(
     planner: options.PlannerOption = "auto",
     model: options.ModelOption = (),
     weeks: options.WeeksOption = "rolling",
-    http: HttpFlag = False,
-    host: HostOption = "127.0.0.1",
+    http: bool = False,
+    host: str = "127.0.0.1",
     port: options.PortOption = DEFAULT_PORT,
     approve_values: options.ApproveValuesFlag = False,
-    elicit: ElicitFlag = False,
-    studio: StudioOption = "http://127.0.0.1:8321",
+    elicit: bool = False,
+    studio: str = "http://127.0.0.1:8321",
 ) -> None:
     """Serve all tools to MCP clients through three: search, run and runs.
 
@@ -61,6 +44,12 @@ def mcp_command(
     `toolplan resume RUN` asks for the approval. With --approve-values what
     only reads runs, and each call with effects waits with its values. With --http clients send
     a token: that of the variable TOOLPLAN_MCP_TOKEN, or the one in mcp.token of the data folder.
+
+    Args:
+        http: Streamable HTTP instead of stdio.
+        host: The address to listen on; all but loopback need TOOLPLAN_MCP_TOKEN.
+        elicit: Let clients ask their user for approvals. A client that lies can approve by itself.
+        studio: Where `toolplan studio` is: clients may open its page of a run that waits.
     """
     with open(
         tools or None, model=model or None, planner=planner, base_url=base_url, policy=policy,

@@ -13,7 +13,6 @@ from toolplan.cli.terminal import CommandError
 from toolplan.dialects import DIALECTS
 from toolplan.policy.execution_plan import is_digest
 
-_MOST_TIMES: Final = 1_000
 _TOOLS_HELP: Final = (
     "A JSON file of tool objects, an MCP configuration, an OpenAPI document, or MODULE:ATTRIBUTE."
     " Repeatable: all of them together."
@@ -31,22 +30,14 @@ def refuse_options(_: object, value: str | tuple[str, ...] | None) -> None:
             raise ValueError(each)
 
 
+_FILE: Final = Parameter(allow_leading_hyphen=True, validator=refuse_options)
 PlanFileArgument = Annotated[
-    str,
-    Parameter(
-        allow_leading_hyphen=True,
-        validator=refuse_options,
-        help="The file of the plan; - is standard input.",
-    ),
+    str, _FILE, Parameter(help="The file of the plan; - is standard input.")
 ]
-FileOrRun = Annotated[
-    str,
-    Parameter(
-        allow_leading_hyphen=True,
-        validator=refuse_options,
-        help="The file of a plan, - for standard input; or a run, or the beginning of its name.",
-    ),
-]
+_FILE_OR_RUN: Final = (
+    "The file of a plan, - for standard input; or a run, or the beginning of its name."
+)
+FileOrRun = Annotated[str, _FILE, Parameter(help=_FILE_OR_RUN)]
 JsonFlag = Annotated[bool, Parameter(name="--json", help="Print JSON on standard output.")]
 ToolsOption = Annotated[tuple[str, ...], Parameter(help=_TOOLS_HELP)]
 DialectOption = Annotated[str, Parameter(help=f"The form of the plan: {', '.join(DIALECTS)}.")]
@@ -73,12 +64,6 @@ ContractsOption = Annotated[
     tuple[str, ...],
     Parameter(
         help="A file or folder of contracts: which agent does what, and needs what (repeatable)."
-    ),
-]
-StateOption = Annotated[
-    Path | None,
-    Parameter(
-        help="A STATE in JSON (--contracts): its intent is planned, and the STATE is printed."
     ),
 ]
 ModelOption = Annotated[
@@ -158,23 +143,17 @@ def wanted(digest: str | None, values: bool, times: int | None = None) -> str | 
     Raises:
         CommandError: both are given, or `times` without a digest or out of its bounds.
     """
-    if times is not None and (digest is None or not 1 <= times <= _MOST_TIMES):
-        raise CommandError(
-            "usage",
-            f"--times {times} says how many runs --approve DIGEST approves: 1 to {_MOST_TIMES:,}.",
-            "Give it with --approve DIGEST, or leave it out for one run.",
-        )
+    if times is not None and (digest is None or not 1 <= times <= 1_000):
+        said = f"--times {times} says how many runs --approve DIGEST approves: 1 to 1,000."
+        help_ = "Give it with --approve DIGEST, or leave it out for one run."
+        raise CommandError("usage", said, help_)
     if values and digest is not None:
-        raise CommandError(
-            "usage",
-            "--approve approves a plan as it stands, --approve-values its calls one by one.",
-            "Give one of them.",
-        )
+        said = "--approve approves a plan as it stands, --approve-values its calls one by one."
+        raise CommandError("usage", said, "Give one of them.")
     if digest is not None and not is_digest(digest):
+        help_ = "Give the digest that the command prints when it needs an approval."
         raise CommandError(
-            "usage",
-            f"--approve {digest!r:.200} is not the digest of a plan.",
-            "Give the digest that the command prints when it needs an approval.",
+            "usage", f"--approve {digest!r:.200} is not the digest of a plan.", help_
         )
     return VALUES if values else digest
 

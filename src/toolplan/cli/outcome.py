@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from typing import NoReturn
 
 from msgspec.structs import asdict
 
@@ -49,13 +48,10 @@ def print_run(
             "answer": None if answer is None else answer.to_json(),
         }
         if summary is not None:
-            document["summary"] = {
-                "text": summary.text,
-                "format": summary.format,
-                "model": summary.model or None,
-                "reason": summary.reason or None,
-                "unsupported": [claim.text for claim in summary.unsupported],
-            }
+            shown: dict[str, Json] = {"text": summary.text, "format": summary.format}
+            claims: Json = [claim.text for claim in summary.unsupported]
+            shown |= {"model": summary.model or None, "reason": summary.reason or None}
+            document["summary"] = {**shown, "unsupported": claims}
         print_json(document)
     else:
         if answer is not None and summary is not None and summary.format != "plain":
@@ -64,19 +60,13 @@ def print_run(
             console = out()
             console.print()
             console.print(DocumentView(answer.document))
-            if summary is not None:
-                _print_words(summary)
+            if summary is not None and summary.no_words:  # why they are left out
+                note(printable(summary.no_words))
+            elif summary is not None and summary.said:
+                console.print(f"\nIn the words of {printable(summary.model)}:", soft_wrap=True)
+                console.print(Prose(summary.words))
         print_pending(run)
     return (Exit.FINE if run.succeeded and not refused else Exit.FAILED).value
-
-
-def _print_words(summary: Summary) -> None:
-    """Print a model's words below the computed answer, or why they are left out."""
-    if summary.no_words:
-        note(printable(summary.no_words))
-    elif summary.said:
-        out().print(f"\nIn the words of {printable(summary.model)}:", soft_wrap=True)
-        out().print(Prose(summary.words))
 
 
 def stopped_help(run: str) -> str:
@@ -118,8 +108,15 @@ def report_usage(tracker: UsageTracker) -> None:
 def report_no_plan(asked: AskResult, *, as_json: bool) -> int:
     """Print why there is no plan, and return the exit code."""
     proposal = asked.proposal
-    if isinstance(proposal, Draft):
-        _refuse_draft(asked)
+    if isinstance(proposal, Draft):  # a fault of the planner, not of the question
+        diagnostics = () if asked.compiled is None else asked.compiled.diagnostics
+        err().print(DiagnosticView(tuple(Located(each) for each in diagnostics)))
+        refused = "does not pass the check; nothing was run."
+        if (fault := asked.fault) is not None:
+            said = f"{fault.message} Its best plan {refused}"
+            raise CommandError(fault.code, said, fault.help)
+        said = f"The planner proposed a plan that {refused}"
+        raise CommandError("bad-draft", said, "Ask in other words.")
     if not as_json:
         out().print(asked.reason)
     elif isinstance(proposal, Clarification):
@@ -134,18 +131,6 @@ def clarification_json(asked: Clarification) -> Json:
     fields = asdict(asked)
     del fields["plans"]
     return {"clarification": fields}
-
-
-def _refuse_draft(asked: AskResult) -> NoReturn:
-    """Report the problems of the draft: a fault of the planner, not of the question."""
-    diagnostics = () if asked.compiled is None else asked.compiled.diagnostics
-    err().print(DiagnosticView(tuple(Located(each) for each in diagnostics)))
-    refused = "does not pass the check; nothing was run."
-    if (fault := asked.fault) is not None:
-        said = f"{fault.message} Its best plan {refused}"
-        raise CommandError(fault.code, said, fault.help)
-    said = f"The planner proposed a plan that {refused}"
-    raise CommandError("bad-draft", said, "Ask in other words.")
 
 
 def print_plan(plan: Plan, tools: Toolbox | None, *, marks: Mapping[str, str]) -> None:

@@ -47,11 +47,8 @@ def reached(journal: Store, run: str) -> Generator[App]:
         CommandError: the run was not given to workers.
     """
     if placed(journal, run) is None:
-        raise CommandError(
-            "not-placed",
-            f"Run {run!r} was not given to workers.",
-            f"`toolplan resume {run[:SHORT]}` continues it here.",
-        )
+        help_ = f"`toolplan resume {run[:SHORT]}` continues it here."
+        raise CommandError("not-placed", f"Run {run!r} was not given to workers.", help_)
     kept = cast("list[dict[str, Json]]", journal.record(run).tools)
     tools = [recorded_tool(each) for each in kept]
     with open(tools, journal=journal, planner="offline", on_note=note) as app:
@@ -67,11 +64,9 @@ def send(
         CommandError: `here`, an option that works on this terminal only, is given.
     """
     if here:
-        raise CommandError(
-            "usage",
-            f"{here} needs a run on this machine, and workers have this run.",
-            "--allow and --deny decide about all calls of a step that wait.",
-        )
+        said = f"{here} needs a run on this machine, and workers have this run."
+        help_ = "--allow and --deny decide about all calls of a step that wait."
+        raise CommandError("usage", said, help_)
     with reached(journal, run) as app:
         if digest is not None:
             run_to_end(app.workers.approve(run, digest, who=user_name()))

@@ -187,11 +187,12 @@ def plan_text(
     try:
         text = to_text(plan, dialect, tools)
     except CannotExpress as error:
-        reasons = [each.message for each in error.diagnostics if not _is_metadata(each.pointer)]
-        if reasons:  # metadata is no reason, and often not the user's
+        found = [each for each in error.diagnostics if not each.pointer.startswith("/metadata")]
+        if found:  # metadata is no reason, and often not the user's
+            reasons = " ".join(each.message for each in found)
             raise CommandError(
                 "cannot-express",
-                f"The dialect {dialect!r} cannot express this plan: {' '.join(reasons)}",
+                f"The dialect {dialect!r} cannot express this plan: {reasons}",
                 f"The dialect `toolplan` can: {option} toolplan.",
             ) from None
         text = to_text(replace(plan, metadata={}), dialect, tools)
@@ -201,17 +202,10 @@ def plan_text(
     return text if text.endswith("\n") else text + "\n"
 
 
-def _is_metadata(pointer: str) -> bool:
-    return pointer.startswith("/metadata")
-
-
 def plan_document(
     plan: Plan, dialect: str, tools: Toolbox | None = None, option: str = "--dialect"
 ) -> str:
-    """Return what `--json` prints of a plan.
-
-    A JSON dialect as it is, another one as text in JSON.
-    """
+    """Return what `--json` prints of a plan: a JSON dialect as it is, else text in JSON."""
     text = plan_text(plan, dialect, tools, option)
     if known_dialect(dialect).json:
         return text

@@ -12,8 +12,7 @@ from toolplan.app._decisions import consents_of, decisions_of, left_out_items
 from toolplan.app._open import open
 from toolplan.app._toolset import effect_labels, reopening
 from toolplan.app.app import App
-from toolplan.app.dry_run import dry_view
-from toolplan.app.results import RunResult
+from toolplan.app.dry_run.report import dry_document
 from toolplan.app.wait import run_to_end
 from toolplan.cli import options
 from toolplan.cli._approval import RunGuard, approved_by_word
@@ -25,10 +24,9 @@ from toolplan.cli.plan_file import read_plan
 from toolplan.cli.terminal import CommandError, Exit, ask_claim, note, out, print_json
 from toolplan.plan.path import Json
 from toolplan.policy.execution_plan import ExecutionPlan
+from toolplan.show.document import DocumentView
 from toolplan.show.plan_tree import effect_marks, plan_tree
 from toolplan.show.runs_view import SHORT
-
-DryFlag = Annotated[bool, Parameter(help="Call no tool; report what would go wrong.")]
 
 
 def run_command(
@@ -47,7 +45,7 @@ def run_command(
     model: options.ModelOption = (),
     concurrency: options.ConcurrencyOption = (),
     timeout: options.TimeoutOption = None,
-    dry_run: DryFlag = False,
+    dry_run: bool = False,
     strict: options.StrictFlag = False,
     today: options.TodayOption = None,
     as_json: options.JsonFlag = False,
@@ -56,6 +54,9 @@ def run_command(
 
     A plan that changes something runs only when a person approves it, or with --yes or --approve.
     With --dry-run no tool is called: it is simulated with sample values.
+
+    Args:
+        dry_run: Call no tool; report what would go wrong.
     """
     plan_file, approve = read_plan(file, dialect), options.wanted(approve, approve_values, times)
     with closing(Display(silent=as_json)) as display:
@@ -84,60 +85,39 @@ def _dry_run(app: App, plan: ExecutionPlan, *, as_json: bool) -> int:
     else:
         out().print(plan_tree(plan.plan, marks=effect_marks(plan.plan, app.tools)))
         out().print()
-        out().print(dry_view(found))
+        out().print(DocumentView(dry_document(found)))
     return (Exit.FINE if found.succeeded else Exit.FAILED).value
 
 
 RunArgument = Annotated[str, Parameter(help="The run, or the beginning of its name.")]
-RetryOption = Annotated[tuple[str, ...], Parameter(help="STEP or STEP:ITEM: make the call again.")]
-ResolveOption = Annotated[
-    tuple[str, ...],
-    Parameter(help="STEP=JSON or STEP:ITEM=JSON: the call succeeded, with this result."),
-]
-AbortOption = Annotated[tuple[str, ...], Parameter(help="STEP or STEP:ITEM: the call failed.")]
-
-AllowOption = Annotated[
-    tuple[str, ...], Parameter(help="STEP: make its calls that wait, as shown.")
-]
-DenyOption = Annotated[tuple[str, ...], Parameter(help="STEP: its calls that wait are not made.")]
-LeaveOutOption = Annotated[
-    tuple[str, ...],
-    Parameter(help="STEP:ITEM: leave this call out; another plan makes the others."),
-]
-AfterFailoverFlag = Annotated[
-    bool, Parameter(help="After the database has moved, let workers continue RUN, or all runs.")
-]
-ReasonOption = Annotated[str, Parameter(help="Why they are not; it is kept with the run.")]
 
 
 def resume_command(
-    run: RunArgument = "",
-    *,
-    tools: options.ToolsOption = (),
-    journal: options.JournalOption = None,
-    retry: RetryOption = (),
-    resolve: ResolveOption = (),
-    abort: AbortOption = (),
-    allow: AllowOption = (),
-    deny: DenyOption = (),
-    leave_out: LeaveOutOption = (),
-    reason: ReasonOption = "",
-    after_failover: AfterFailoverFlag = False,
-    yes: options.YesFlag = False,
-    approve: options.ApproveOption = None,
-    times: options.TimesOption = None,
-    approve_values: options.ApproveValuesFlag = False,
-    effects: options.EffectsOption = (),
-    model: options.ModelOption = (),
-    concurrency: options.ConcurrencyOption = (),
-    timeout: options.TimeoutOption = None,
-    as_json: options.JsonFlag = False,
-) -> int:
+    run: RunArgument = "", *, tools: options.ToolsOption = (),
+    journal: options.JournalOption = None, retry: tuple[str, ...] = (),
+    resolve: tuple[str, ...] = (), abort: tuple[str, ...] = (), allow: tuple[str, ...] = (),
+    deny: tuple[str, ...] = (), leave_out: tuple[str, ...] = (), reason: str = "",
+    after_failover: bool = False, yes: options.YesFlag = False,
+    approve: options.ApproveOption = None, times: options.TimesOption = None,
+    approve_values: options.ApproveValuesFlag = False, effects: options.EffectsOption = (),
+    model: options.ModelOption = (), concurrency: options.ConcurrencyOption = (),
+    timeout: options.TimeoutOption = None, as_json: options.JsonFlag = False,
+) -> int:  # fmt: skip
     """Resume a run that was interrupted, or that waits for a person.
 
     What is done is not done again. A call in doubt needs --retry, --resolve or --abort; one that
     waits with its values --allow or --deny. --leave-out continues with another plan, without some
     of the calls that wait. `toolplan show RUN` shows both. A run of an MCP client asks for a word.
+
+    Args:
+        retry: STEP or STEP:ITEM: make the call again.
+        resolve: STEP=JSON or STEP:ITEM=JSON: the call succeeded, with this result.
+        abort: STEP or STEP:ITEM: the call failed.
+        allow: STEP: make its calls that wait, as shown.
+        deny: STEP: its calls that wait are not made.
+        leave_out: STEP:ITEM: leave this call out; another plan makes the others.
+        reason: Why they are not; it is kept with the run.
+        after_failover: After the database has moved, let workers continue RUN, or all runs.
     """
     approve = options.wanted(approve, approve_values, times)
     # a wrong decision is an error before anything is opened
@@ -168,13 +148,9 @@ def resume_command(
                     on_plan=lambda plan: guard.go_on(plan, before), on_event=display.show_event,
                 ))  # fmt: skip
     if leave_out:
-        _note_other(name, ended)
+        made = f"digest {ended.digest} and run {ended.run[:SHORT]}"
+        note(f"That was another plan, with {made}. Run {name[:SHORT]} is over.")
     return print_run(ended, ended.answer, as_json=as_json)
-
-
-def _note_other(name: str, ended: RunResult) -> None:
-    made = f"digest {ended.digest} and run {ended.run[:SHORT]}"
-    note(f"That was another plan, with {made}. Run {name[:SHORT]} is over.")
 
 
 def _opening(
@@ -183,9 +159,8 @@ def _opening(
     """Return the arguments of `open`: options override those that were kept with the run."""
     spec, kept, base_url = reopening(plan)
     if not (tools or spec):
-        raise CommandError(
-            "usage", "--tools is missing: the run does not say where its tools came from."
-        )
+        said = "--tools is missing: the run does not say where its tools came from."
+        raise CommandError("usage", said)
     labels = {**kept, **{tool: label.value for tool, label in effect_labels(effects).items()}}
     given = options.for_given_plans(model)
     return {**given, "tools": tools or spec, "effects": labels, "base_url": base_url}

@@ -22,41 +22,28 @@ from toolplan.show.runs_view import RunLine, RunsView
 from toolplan.storage.journal import RunEntry
 from toolplan.storage.journal import backup as back_up
 
-LimitOption = Annotated[int, Parameter(help="How many runs, the newest first.")]
-AfterOption = Annotated[str, Parameter(help="Only runs after this cursor: `next` of --json.")]
-
-PruneFlag = Annotated[
-    bool, Parameter(help="Remove older runs: show which, or remove them with --yes.")
-]
-OlderThanOption = Annotated[
-    str | None, Parameter(help="With --prune: only runs older than this, as in 30d.")
-]
-KeepOption = Annotated[int | None, Parameter(help="With --prune: not the latest N runs.")]
 ApplyFlag = Annotated[bool, Parameter(name=("--yes", "--apply"), help="With --prune: remove them.")]
-BackupOption = Annotated[
-    str | None,
-    Parameter(help="Copy the journal to this file, and its large results to a folder beside it."),
-]
 
 
 def runs_command(
-    *,
-    limit: LimitOption = 20,
-    after: AfterOption = "",
-    journal: JournalOption = None,
-    prune: PruneFlag = False,
-    older_than: OlderThanOption = None,
-    keep: KeepOption = None,
-    yes: ApplyFlag = False,
-    backup: BackupOption = None,
-    as_json: JsonFlag = False,
-) -> None:
+    *, limit: int = 20, after: str = "", journal: JournalOption = None, prune: bool = False,
+    older_than: str | None = None, keep: int | None = None, yes: ApplyFlag = False,
+    backup: str | None = None, as_json: JsonFlag = False,
+) -> None:  # fmt: skip
     """List the runs that the journal keeps, the newest first; remove older ones, or copy all.
 
     `toolplan show RUN` shows one, `toolplan resume RUN` resumes it.
     --prune removes runs that are over, never one that waits, is in
     doubt or was interrupted. Without --older-than and --keep the table
     [retention] of the settings says which, else 30d and 100.
+
+    Args:
+        limit: How many runs, the newest first.
+        after: Only runs after this cursor: `next` of --json.
+        prune: Remove older runs: show which, or remove them with --yes.
+        older_than: With --prune: only runs older than this, as in 30d.
+        keep: With --prune: not the latest N runs.
+        backup: Copy the journal to this file, and its large results to a folder beside it.
     """
     wrong = {
         "--limit is less than 1.": limit < 1,
@@ -87,10 +74,8 @@ def runs_command(
         print_json({"runs": listed, "next": entries[-1].cursor if more else None})
     elif entries:
         out().print(RunsView([
-            RunLine(
-                each.run, each.created_at, each.status, each.question or each.tools, each.is_left
-            )
-            for each in entries
+            RunLine(e.run, e.created_at, e.status, e.question or e.tools, e.is_left)
+            for e in entries
         ]))  # fmt: skip
     elif after:
         note("There are no older runs.")
@@ -124,15 +109,12 @@ def _prune(
     count, before = count_text(len(pruning.runs), "run"), decimal(pruning.size)
     if as_json:
         print_json({**pruning._asdict(), "runs": [*pruning.runs], "removed": apply})
-    elif apply:
-        after = decimal(pruning.size_after)
-        said = f"{count} removed, {pruning.kept} kept; {before} before, {after} now."
-        out().print(said, soft_wrap=True)
-    else:
-        said = f"{count} would be removed, {pruning.kept} kept; {before} now."
-        out().print(said, soft_wrap=True)
-        if pruning.runs:
-            out().print("--yes removes them.")
+        return
+    sizes = f"{before} before, {decimal(pruning.size_after)} now" if apply else f"{before} now"
+    done = "removed" if apply else "would be removed"
+    out().print(f"{count} {done}, {pruning.kept} kept; {sizes}.", soft_wrap=True)
+    if pruning.runs and not apply:
+        out().print("--yes removes them.")
 
 
 def _backup(place: str | None, copy: Path, *, as_json: bool) -> None:
@@ -148,11 +130,8 @@ def _existing(place: str | None) -> Path:
     """Return the path of the journal, after what the user should know about it."""
     path = user_journal(place)
     if not isinstance(path, Path):
-        raise CommandError(
-            "usage",
-            "--backup is for a journal in a file; this one is a database.",
-            "pg_dump copies it: docs/workers.md shows how.",
-        )
+        said = "--backup is for a journal in a file; this one is a database."
+        raise CommandError("usage", said, "pg_dump copies it: docs/workers.md shows how.")
     if not path.exists():
         raise CommandError("unknown-run", f"There is no journal {path}.", "No run was kept yet.")
     opened_journal(place).close()

@@ -265,14 +265,11 @@ def schema_command(
     on standard error. It is JSON, with --json or without.
     """
     if command is not None:
-        if command not in OUTPUTS or tools:
-            raise CommandError(
-                "usage",
-                "--tools is for the schema of plans."
-                if command in OUTPUTS
-                else f"There is no schema of {command!r}.",
-                f"Schemas: {', '.join(OUTPUTS)}; without a name that of plans.",
-            )
+        help_ = f"Schemas: {', '.join(OUTPUTS)}; without a name that of plans."
+        if command not in OUTPUTS:
+            raise CommandError("usage", f"There is no schema of {command!r}.", help_)
+        if tools:
+            raise CommandError("usage", "--tools is for the schema of plans.", help_)
         print_json(output_schema(command))
         return
     with opened_if_given(tools) as opened:
@@ -283,19 +280,16 @@ def explain_command(code: str | None = None, *, as_json: JsonFlag = False) -> No
     """Explain the code of a problem or an error; without CODE, list all codes."""
     pages = {**ERROR_PAGES, **rule_pages()}
     if code is None:
+        summaries: dict[str, Json] = {n: page.partition("\n")[0] for n, page in pages.items()}
         if as_json:
-            print_json({name: page.partition("\n")[0] for name, page in pages.items()})
+            print_json(summaries)
         else:
-            for name, page in sorted(pages.items()):
-                summary = page.partition("\n")[0]
+            for name, summary in sorted(summaries.items()):
                 out().print(f"{name:24}{summary}")
         return
     if code not in pages:
-        raise CommandError(
-            "unknown-code",
-            f"There is no code {code!r}.",
-            did_you_mean(near(code, pages)) or "`toolplan explain` lists them.",
-        )
+        help_ = did_you_mean(near(code, pages)) or "`toolplan explain` lists them."
+        raise CommandError("unknown-code", f"There is no code {code!r}.", help_)
     if as_json:
         print_json({"code": code, "page": pages[code]})
     else:

@@ -6,12 +6,11 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from datetime import UTC, datetime
-from typing import Annotated, TypeAlias
+from typing import Annotated, NamedTuple, TypeAlias
 
 from cyclopts import Parameter
-from msgspec import Struct
 
-from toolplan.app._toolset import DEMO, Toolset, reopening
+from toolplan.app._toolset import DEMO, reopening
 from toolplan.cli import options
 from toolplan.cli._tools import opened_if_given, opened_journal
 from toolplan.cli.outcome import print_pending
@@ -36,7 +35,7 @@ from toolplan.plan.comparison import compare_plans
 from toolplan.plan.model import Plan
 from toolplan.plan.path import Json
 from toolplan.schema.tool import Tool, Toolbox
-from toolplan.show.answer import Answer, answer
+from toolplan.show.answer import answer
 from toolplan.show.comparison_view import ComparisonView
 from toolplan.show.document import DocumentView
 from toolplan.show.drawings import mermaid as as_mermaid
@@ -45,10 +44,6 @@ from toolplan.show.plan_tree import effect_marks, plan_tree
 from toolplan.show.printable import printable
 from toolplan.show.run_progress import duration_text
 from toolplan.show.runs_view import SHORT, items_text, run_marks, status_text
-from toolplan.storage.journal import Store
-
-MermaidFlag = Annotated[bool, Parameter(help="Print a Mermaid flowchart.")]
-SvgFlag = Annotated[bool, Parameter(help="Print an SVG drawing.")]
 
 _Items: TypeAlias = dict[str, dict[int, StepState]]
 
@@ -60,8 +55,8 @@ def show_command(
     tools: options.ToolsOption = (),
     journal: options.JournalOption = None,
     effects: options.EffectsOption = (),
-    mermaid: MermaidFlag = False,
-    svg: SvgFlag = False,
+    mermaid: bool = False,
+    svg: bool = False,
     as_json: options.JsonFlag = False,
 ) -> None:
     """Show a plan as a tree: each step, and what it needs.
@@ -69,6 +64,10 @@ def show_command(
     With --json the plan is printed in its canonical form. With
     --tools, steps that may change something are marked. A run is shown
     with the states, times and results of its steps, and its answer.
+
+    Args:
+        mermaid: Print a Mermaid flowchart.
+        svg: Print an SVG drawing.
     """
     plan_file = plan_or_run(file, dialect, journal)
     if isinstance(plan_file, str):
@@ -113,10 +112,13 @@ def _show_run(
             report_placed(journal, [name])
     run, plan, items = fold(events), load(record).plan, _items(events)
     # tools are started only where they are named; the demo's start nothing
-    kept = reopening(record)[0]
-    named = tools or (kept if kept == (DEMO,) else ())
-    with opened_if_given(named, effects) as opened:
-        found = None if plan is None else _answer(plan, run, events, opened)
+    kept, found = reopening(record)[0], None
+    with opened_if_given(tools or (kept if kept == (DEMO,) else ()), effects) as opened:
+        if plan is not None and run.status is not RunState.RUNNING:
+            acted = {event.step for event in events if isinstance(event, CallIntended)}
+            schemas = {} if opened is None else output_schemas(plan, opened.tools)
+            insights = () if opened is None else opened.insights
+            found = answer(plan, run, schemas=schemas, insights=insights, effects=acted)
     if as_json:
         listed: dict[str, Json] = {
             step: [{"item": item, "state": over[item].value} for item in sorted(over)]
@@ -134,23 +136,6 @@ def _show_run(
         return
     expected = None if plan is None else plan.metadata.get("estimated_duration_ms")
     out().print(heading(run, is_left, expected))
-    _print_result(run, plan, found, items)
-    if is_left and not run.waiting:  # calls that wait have their own lines
-        _print_next(run, is_placed=is_placed, has_worker=unworked is None)
-
-
-def _answer(plan: Plan, run: Run, events: Sequence[Event], opened: Toolset | None) -> Answer | None:
-    """Return the answer of a run that is over or waits for a person."""
-    if run.status is RunState.RUNNING:
-        return None
-    acted = {event.step for event in events if isinstance(event, CallIntended)}
-    if opened is None:
-        return answer(plan, run, effects=acted)
-    schemas = output_schemas(plan, opened.tools)
-    return answer(plan, run, schemas=schemas, insights=opened.insights, effects=acted)
-
-
-def _print_result(run: Run, plan: Plan | None, found: Answer | None, items: _Items) -> None:
     if plan is not None:
         out().print(plan_tree(plan, marks=run_marks(run)))
     for step, over in items.items():
@@ -160,6 +145,8 @@ def _print_result(run: Run, plan: Plan | None, found: Answer | None, items: _Ite
         out().print()
         out().print(DocumentView(found.document))
     print_pending(run)
+    if is_left and not run.waiting:  # calls that wait have their own lines
+        _print_next(run, is_placed=is_placed, has_worker=unworked is None)
 
 
 def _print_next(run: Run, *, is_placed: bool, has_worker: bool) -> None:
@@ -198,7 +185,7 @@ def heading(run: Run, is_left: bool, expected_ms: Json) -> str:
     return words
 
 
-class _Side(Struct, frozen=True):
+class _Side(NamedTuple):
     """A plan, the tools that it was made for if they are known, and what is known of it."""
 
     plan: Plan
@@ -233,12 +220,8 @@ def diff_command(
     if as_json:
         print_json({**found.to_json(), "before": before.about, "after": after.about})
     else:
-        view = ComparisonView(
-            found,
-            effect_marks(before.plan, before.tools),
-            effect_marks(after.plan, after.tools),
-        )
-        out().print(view)
+        marks = [effect_marks(side.plan, side.tools) for side in (before, after)]
+        out().print(ComparisonView(found, *marks))
         for name, side in ((a, before), (b, after)):
             if "approved" in side.about:
                 was = "was approved" if side.about["approved"] else "was not approved"
@@ -246,48 +229,41 @@ def diff_command(
     return (Exit.FAILED if differ else Exit.FINE).value
 
 
-def _side(name: str, dialect: str, tools: Toolbox | None, journal: str | None) -> _Side:
+def _side(name: str, dialect: str, tools: Toolbox | None, place: str | None) -> _Side:
     """Return the plan of a file, or of a run."""
-    found = plan_or_run(name, dialect, journal)
-    if isinstance(found, str):
-        with closing(opened_journal(journal)) as store:
-            return _kept(store, found, tools)
-    return _Side(parsed_whole(found, tools), tools or {}, {"file": name})
-
-
-def _kept(journal: Store, name: str, tools: Toolbox | None) -> _Side:
-    record, events = journal.record(name), journal.events(name)
+    found = plan_or_run(name, dialect, place)
+    if not isinstance(found, str):
+        return _Side(parsed_whole(found, tools), tools or {}, {"file": name})
+    with closing(opened_journal(place)) as journal:
+        record, events = journal.record(found), journal.events(found)
     plan = load(record.plan).plan
     if plan is None:
-        raise CommandError("unreadable-plan", f"The plan of run {name} cannot be read.")
+        raise CommandError("unreadable-plan", f"The plan of run {found} cannot be read.")
     approvals: list[Json] = [each.digest for each in events if isinstance(each, RunApproved)]
     listed = record.tools if isinstance(record.tools, list) else []
     kept = {tool.name: tool for tool in map(Tool.from_json, listed)} if tools is None else tools
-    about: dict[str, Json] = {
-        "run": name,
-        "status": fold(events).status.value,
-        "approved": bool(approvals),
-        "approvals": approvals,
-    }
-    return _Side(plan, kept, about)
+    about: dict[str, Json] = {"run": found, "status": fold(events).status.value}
+    return _Side(plan, kept, {**about, "approved": bool(approvals), "approvals": approvals})
 
 
 _NAMES = ", ".join(DIALECTS)
 FromOption = Annotated[str, Parameter(name="--from", help=f"The dialect of the file: {_NAMES}.")]
-ToOption = Annotated[str, Parameter(help="The dialect to write.")]
 
 
 def convert_command(
     file: options.PlanFileArgument,
     *,
     from_: FromOption = "toolplan",
-    to: ToOption = "toolplan",
+    to: str = "toolplan",
     tools: options.ToolsOption = (),
     as_json: options.JsonFlag = False,
 ) -> None:
     """Convert a plan to another dialect, on standard output.
 
     A plan that the dialect cannot express as a whole is an error.
+
+    Args:
+        to: The dialect to write.
     """
     plan_file = read_plan(file, from_)
     known_dialect(to)

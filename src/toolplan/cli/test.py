@@ -18,7 +18,7 @@ from toolplan.plan.canonical import dump
 from toolplan.plan.path import Json
 from toolplan.show._lines import Prose
 from toolplan.show.printable import count_text, printable
-from toolplan.testing.plans.cases import Case, CaseFile, read_cases
+from toolplan.testing.plans.cases import CaseFile, read_cases
 from toolplan.testing.plans.data import read_data
 from toolplan.testing.plans.measure import Figures, Measured, figures, measured
 from toolplan.testing.plans.recorded import Recorded
@@ -27,21 +27,12 @@ from toolplan.testing.plans.runner import CaseResult, junit, open_for, run_case
 Files = Annotated[
     Path, Parameter(name="FILE", help="Files of questions with their expected plans; YAML or JSON.")
 ]
-PlannerChoice = Annotated[
-    str | None, Parameter(help="The planner, instead of the file's: as for `toolplan plan`.")
-]
 TimesOption = Annotated[
     int,
     Parameter(
         name=("--times", "-n"),
         help="How many times each question is asked.",
         validator=validators.Number(gte=1, lte=1_000),
-    ),
-]
-RecordFlag = Annotated[
-    bool,
-    Parameter(
-        help="Record the plans of questions without `expect`, beside the file: FILE.plans.json."
     ),
 ]
 JunitOption = Annotated[
@@ -52,11 +43,11 @@ JunitOption = Annotated[
 def test_command(
     *files: Files,
     tools: ToolsOption = (),
-    planner: PlannerChoice = None,
+    planner: str | None = None,
     model: ModelOption = (),
     contracts: ContractsOption = (),
     times: TimesOption = 1,
-    record: RecordFlag = False,
+    record: bool = False,
     junit_file: JunitOption = None,
     as_json: JsonFlag = False,
 ) -> int:
@@ -64,6 +55,10 @@ def test_command(
 
     A question without `expect` is compared with its recorded plan. Options win over what a file
     says. Exits 1 where a plan is not as expected.
+
+    Args:
+        planner: The planner, instead of the file's: as for `toolplan plan`.
+        record: Record the plans of questions without `expect`, beside the file: FILE.plans.json.
     """
     if not files:
         raise CommandError("usage", "FILE is missing.", "Name a file of plan tests.")
@@ -78,15 +73,19 @@ def test_command(
                 asyncio.run(_record(app, file, recorded))
             ended = asyncio.run(_tested(app, file, recorded, times, as_json=as_json))
         results += [(file.path, each) for each in ended]
-    if junit_file is not None:
-        with writing(junit_file):
-            junit_file.write_text(junit(results), "utf-8")
+    _write_junit(junit_file, results)
     failed = sum(not each.succeeded for _, each in results)
     if as_json:
         print_json({"failed": failed, "tests": [_to_json(*each) for each in results]})
     else:
         out().print(f"{count_text(len(results), 'question')}, {failed} failed.", style="bold")
     return (Exit.FAILED if failed else Exit.FINE).value
+
+
+def _write_junit(path: Path | None, results: Sequence[tuple[Path, CaseResult]]) -> None:
+    if path is not None:
+        with writing(path):
+            path.write_text(junit(results), "utf-8")
 
 
 async def _record(app: App, file: CaseFile, recorded: Recorded) -> None:
@@ -138,20 +137,6 @@ def _to_json(path: Path, result: CaseResult) -> Json:
     }
 
 
-InstructionsOption = Annotated[
-    tuple[Path, ...],
-    Parameter(
-        help="A file with instructions for the model: the prompt with it is compared with the"
-        " prompt without. May be given many times."
-    ),
-]
-DataOption = Annotated[
-    tuple[Path, ...],
-    Parameter(
-        help="A data set: a JSON object with a question, its tools and its plan in each line. May"
-        " be given many times."
-    ),
-]
 RowsOption = Annotated[
     int,
     Parameter(
@@ -182,10 +167,10 @@ _COLUMNS: Final = {
 def eval_command(
     *files: Files,
     tools: ToolsOption = (),
-    planner: PlannerChoice = None,
+    planner: str | None = None,
     model: ModelOption = (),
-    instructions: InstructionsOption = (),
-    data: DataOption = (),
+    instructions: tuple[Path, ...] = (),
+    data: tuple[Path, ...] = (),
     rows: RowsOption = 100,
     times: TimesOption = 1,
     junit_file: JunitOption = None,
@@ -196,6 +181,11 @@ def eval_command(
     The files are those of `toolplan test`. Each model of --model is measured by itself. Of a
     question that is asked, its plan is right, wrong (it passes the check and is another one),
     asked back about, or failed.
+
+    Args:
+        planner: The planner, instead of the file's: as for `toolplan plan`.
+        instructions: A file of instructions: the prompt is compared with and without. Repeatable.
+        data: A data set: in each line a question, its tools and its plan, as JSON. Repeatable.
     """
     if not files and not data:
         raise CommandError("usage", "FILE is missing.", "Name a file of plan tests, or --data.")
@@ -215,9 +205,7 @@ def eval_command(
             case = CaseResult(each.case, (each.problems,), None, each.seconds)
             cases.append((Path(f"{name}: {path}"), case))
         note(f"{printable(name)}: {len(results)} asked.")
-    if junit_file is not None:
-        with writing(junit_file):
-            junit_file.write_text(junit(cases), "utf-8")
+    _write_junit(junit_file, cases)
     if as_json:
         print_json({"variants": [*documents]})
     else:
@@ -229,18 +217,15 @@ def _variants(
 ) -> list[tuple[str, str | None, str]]:
     """Return each model with each prompt: a name, the model, its instructions."""
     named = models or tuple(dict.fromkeys(each.model for each in files))
-    texts = [("", ""), *((path.name, _text(path)) for path in instructions)]
+    texts = [("", ""), *((path.name, read_text(path).strip()) for path in instructions)]
+    for path, (_, text) in zip(instructions, texts[1:], strict=True):
+        if not text or len(text) > _LONGEST:
+            said = f"{path} has no text, or more than {_LONGEST:,} characters."
+            raise CommandError("usage", said)
     return [
         (" + ".join(filter(None, (each or "no model", name))), each, text)
         for each, (name, text) in product(named, texts)
     ]
-
-
-def _text(path: Path) -> str:
-    text = read_text(path).strip()
-    if not text or len(text) > _LONGEST:
-        raise CommandError("usage", f"{path} has no text, or more than {_LONGEST:,} characters.")
-    return text
 
 
 def _need_gold(file: CaseFile) -> None:
@@ -264,17 +249,13 @@ def _asked(
     times: int,
 ) -> list[Measured]:
     recorded = Recorded(file.path)
+    named, planner = () if model is None else (model,), planner or ("llm" if model else None)
     with open_for(
-        file,
-        tools=tools,
-        planner=planner or (None if model is None else "llm"),
-        model=() if model is None else (model,),
-        instructions=instructions,
-        on_note=note,
+        file, tools=tools, planner=planner, model=named, instructions=instructions, on_note=note
     ) as app:
 
         async def ask_all() -> list[Measured]:
-            every: list[Case] = [case for case in file.cases for _ in range(times)]
+            every = [case for case in file.cases for _ in range(times)]
             return [await measured(app, case, recorded) for case in every]
 
         return asyncio.run(ask_all())

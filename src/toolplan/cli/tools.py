@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated, Final
-
-from cyclopts import Parameter
+from typing import Final
 
 from toolplan.app._toolset import Toolset
 from toolplan.app.home import home
@@ -26,12 +24,6 @@ from toolplan.show.tools_view import ToolsView, ToolView
 from toolplan.tools._base import claim_lines
 from toolplan.tools.search import search_tools
 
-AcceptFlag = Annotated[
-    bool, Parameter(help="Accept the tools as they are now, all of them or the one named.")
-]
-LintFlag = Annotated[bool, Parameter(help="Report what makes tools hard to plan with.")]
-
-
 _LEFT_OUT: Final = "Correct it where the tool or its server is defined."
 
 
@@ -41,8 +33,8 @@ def tools_command(
     tools: ToolsOption = (),
     base_url: BaseUrlOption = None,
     effects: EffectsOption = (),
-    accept: AcceptFlag = False,
-    lint: LintFlag = False,
+    accept: bool = False,
+    lint: bool = False,
     as_json: JsonFlag = False,
 ) -> int:
     """List the tools, show the one named, or those that match QUERY.
@@ -50,6 +42,10 @@ def tools_command(
     TOOLS is a JSON file with a list of tool objects ({"name", "description", "input_schema",
     "output_schema"}), an MCP configuration, an OpenAPI document, or MODULE:ATTRIBUTE, where the
     attribute is a Toolbox, a list of tools, a tool, or a function that gives one of these.
+
+    Args:
+        accept: Accept the tools as they are now, all of them or the one named.
+        lint: Report what makes tools hard to plan with.
     """
     with opened(tools, effects, base_url) as toolset:
         toolbox = toolset.tools
@@ -92,11 +88,8 @@ def _note_servers(toolset: Toolset) -> None:
 
 def _accept(toolset: Toolset, name: str | None) -> int:
     if toolset.pin is None:
-        raise CommandError(
-            "usage",
-            "--accept is for the tools of MCP servers, which may change by themselves.",
-            "Name their configuration: --tools FILE.",
-        )
+        said = "--accept is for the tools of MCP servers, which may change by themselves."
+        raise CommandError("usage", said, "Name their configuration: --tools FILE.")
     claims = [tool for tool in toolset.tools.values() if name in (None, tool.name)]
     try:
         locks = toolset.pin(name)
@@ -124,18 +117,13 @@ def _lint(toolset: Toolset, *, as_json: bool) -> int:
     return (Exit.FAILED if findings else Exit.FINE).value
 
 
-OutputOption = Annotated[
-    str | None, Parameter(help="The file to write; by default standard output.")
-]
-
-
 def hints_command(
     tools: ToolsOption = (),
     *,
     model: ModelOption = (),
     base_url: BaseUrlOption = None,
     effects: EffectsOption = (),
-    output: OutputOption = None,
+    output: str | None = None,
     as_json: JsonFlag = False,
 ) -> None:
     """Propose hints for TOOLS, so that questions about them can be planned without a model.
@@ -143,6 +131,9 @@ def hints_command(
     Lists that only read and require nothing are called once; values that repeat in their rows are
     proposed. A model, if one is named, is asked once for other words. What comes of it are the tool
     objects with hints, as a file to review: use it as --tools, with --on TOOLBOX to run a plan.
+
+    Args:
+        output: The file to write; by default standard output.
     """
     with opened(tools, effects, base_url) as toolset:
         toolbox = toolset.tools

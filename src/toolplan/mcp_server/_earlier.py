@@ -117,7 +117,7 @@ def _run(app: App, start: str) -> _Earlier:
     journal: Store = app.needed_journal()
     try:
         name = journal.find(start)
-        plan = resuming.plan_of(name, app.tools, journal=journal, limits=app.limits)
+        plan = resuming.plan_in(journal.record(name), app.tools, app.limits)
         digest = journal.entry(name).digest
         if plan.digest != digest:
             raise CannotRun("Its tools or the policy have changed since.")

@@ -14,7 +14,7 @@ from msgspec import Struct
 from toolplan.app._approve import VALUES
 from toolplan.app.app import App
 from toolplan.app.limits import Concurrency, LimitOptions
-from toolplan.app.resume import plan_of
+from toolplan.app.resume import plan_in
 from toolplan.base.errors import ToolplanError
 from toolplan.base.threads import in_thread
 from toolplan.engine import CannotRun
@@ -441,7 +441,7 @@ class Runs(AbstractAsyncContextManager["Runs"]):
         app = self._app
         try:
             return await in_thread(
-                lambda: plan_of(name, app.tools, journal=self._journal, limits=app.limits)
+                lambda: plan_in(self._journal.record(name), app.tools, app.limits)
             )
         except CannotRun as error:
             raise CallRefused("cannot-run", str(error), _RESUME_ELSEWHERE) from None

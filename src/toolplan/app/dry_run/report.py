@@ -15,7 +15,6 @@ from toolplan.show.document import (
     Block,
     Bullets,
     Document,
-    DocumentView,
     Heading,
     Lead,
     Note,
@@ -23,6 +22,9 @@ from toolplan.show.document import (
     document_text,
 )
 from toolplan.show.printable import count_text, cut, number_text, printable
+
+_MOST_LINES: Final = 50
+_MESSAGE_WIDTH: Final = 400
 
 
 class Fault(Struct, frozen=True):
@@ -37,6 +39,18 @@ class Fault(Struct, frozen=True):
     message: str
     pointer: str
     scenario: str
+
+    @property
+    def place(self) -> str:
+        """The step or the output, and the place in it."""
+        where = f"step {printable(self.step)}" if self.step else "the output"
+        return f"{where} at {printable(self.pointer)}" if self.pointer else where
+
+    @property
+    def problem(self) -> str:
+        """What is wrong there, with its code and scenario."""
+        message = cut(printable(self.message), _MESSAGE_WIDTH)
+        return f"{message} [{printable(self.code)}; {printable(self.scenario)}]"
 
 
 class MayFail(Fault, frozen=True):
@@ -58,6 +72,10 @@ class CallBounds(Struct, frozen=True):
     least: int
     most: int
 
+    def __str__(self) -> str:
+        texts = [number_text(each, grouped=True) for each in (self.least, self.most)]
+        return texts[0] if self.least == self.most else " to ".join(texts)
+
 
 class EffectBounds(Struct, frozen=True):
     """A step that may change something, and how often it may be called."""
@@ -73,10 +91,6 @@ class Unchecked(Struct, frozen=True):
 
     step: str
     reason: str
-
-
-_MOST_LINES: Final = 50
-_MESSAGE_WIDTH: Final = 400
 
 
 class DryRun(Shown, Struct, frozen=True):
@@ -119,58 +133,38 @@ class DryRun(Shown, Struct, frozen=True):
         return json.decode(json.encode(self))
 
 
-def dry_view(dry: DryRun) -> DocumentView:
-    """Return the result of a dry run as it is printed."""
-    return DocumentView(dry_document(dry))
-
-
 def dry_document(dry: DryRun) -> Document:
     """Return the result of a dry run as a document (`toolplan.show.document`)."""
-    return (*_faults(dry), *_risks(dry), *_calls(dry), *_effects(dry), *_gaps(dry))
+    return (*_findings(dry), *_calls(dry), *_effects(dry))
 
 
-def _faults(dry: DryRun) -> Iterator[Block]:
+def _findings(dry: DryRun) -> Iterator[Block]:
     if dry.faults:
         count = count_text(len(dry.faults), "fault")
         yield Lead(f"The dry run found {count}; no tool was called.", bad=True)
-        yield Bullets(_few([f"{_where(fault)}: {_what(fault)}" for fault in dry.faults]), bad=True)
-        return
-    parts = ["The dry run found no fault"]
-    if dry.may_fail:
-        parts.append(count_text(len(dry.may_fail), "possible failure"))
-    if dry.unchecked:
-        parts.append(f"{count_text(len(dry.unchecked), 'step')} unchecked")
-    yield Lead(f"{', '.join(parts)}; no tool was called.")
-
-
-def _risks(dry: DryRun) -> Iterator[Block]:
+        yield Bullets(_few([f"{each.place}: {each.problem}" for each in dry.faults]), bad=True)
+    else:
+        parts = ["The dry run found no fault"]
+        if dry.may_fail:
+            parts.append(count_text(len(dry.may_fail), "possible failure"))
+        if dry.unchecked:
+            parts.append(f"{count_text(len(dry.unchecked), 'step')} unchecked")
+        yield Lead(f"{', '.join(parts)}; no tool was called.")
     if dry.may_fail:
         yield Heading("May fail")
-        yield Bullets(_few([_risk_line(each) for each in dry.may_fail]))
+        yield Bullets(_few([
+            f"with earlier results of {' and '.join(map(printable, each.tools))},"
+            f" {each.place} fails: {each.problem}"
+            for each in dry.may_fail
+        ]))  # fmt: skip
         yield Note("Other results may work; these are not faults of the plan.")
-
-
-def _risk_line(risk: MayFail) -> str:
-    tools = " and ".join(map(printable, risk.tools))
-    return f"with earlier results of {tools}, {_where(risk)} fails: {_what(risk)}"
-
-
-def _where(place: Fault) -> str:
-    step = f"step {printable(place.step)}" if place.step else "the output"
-    return f"{step} at {printable(place.pointer)}" if place.pointer else step
-
-
-def _what(found: Fault) -> str:
-    message = cut(printable(found.message), _MESSAGE_WIDTH)
-    return f"{message} [{printable(found.code)}; {printable(found.scenario)}]"
 
 
 def _calls(dry: DryRun) -> Iterator[Block]:
     yield Heading("Calls")
-    rows = [(printable(name), _range(bounds)) for name, bounds in dry.calls.items()]
-    more = len(rows) - _MOST_LINES
-    yield Table(("step", "calls"), (False, True), (*rows[:_MOST_LINES], ("all", _range(dry.total))))
-    if more > 0:
+    rows = [(printable(name), str(bounds)) for name, bounds in dry.calls.items()]
+    yield Table(("step", "calls"), (False, True), (*rows[:_MOST_LINES], ("all", str(dry.total))))
+    if (more := len(rows) - _MOST_LINES) > 0:
         yield Note(f"{count_text(more, 'step')} more, counted in the last row.")
     if dry.total.most > dry.limit:
         yield Note(f"A run stops after {number_text(dry.limit, grouped=True)} calls.")
@@ -180,28 +174,18 @@ def _calls(dry: DryRun) -> Iterator[Block]:
 
 def _effects(dry: DryRun) -> Iterator[Block]:
     yield Heading("Effects")
-    if dry.effects:
-        yield Bullets(_few([_effect_line(effect) for effect in dry.effects]))
-    else:
-        yield Note("The plan changes nothing.")
-
-
-def _effect_line(effect: EffectBounds) -> str:
-    is_undeclared = effect.effects is Effects.UNKNOWN  # treated as the worst
-    kind = "may change something (undeclared)" if is_undeclared else effect.effects.value
-    calls = count_text(effect.calls.most, "call")
-    most = "" if effect.calls.least == effect.calls.most else "at most "
-    return f"{printable(effect.step)}: {printable(effect.tool)}, {kind}, {most}{calls}"
-
-
-def _gaps(dry: DryRun) -> Iterator[Block]:
+    lines: list[str] = []
+    for each in dry.effects:
+        is_undeclared = each.effects is Effects.UNKNOWN  # treated as the worst
+        kind = "may change something (undeclared)" if is_undeclared else each.effects.value
+        most = "" if each.calls.least == each.calls.most else "at most "
+        calls = f"{most}{count_text(each.calls.most, 'call')}"
+        lines.append(f"{printable(each.step)}: {printable(each.tool)}, {kind}, {calls}")
+    yield Bullets(_few(lines)) if lines else Note("The plan changes nothing.")
     if dry.unchecked:
         yield Heading("Unchecked")
-        lines = [
-            f"{printable(gap.step)}: {cut(printable(gap.reason), _MESSAGE_WIDTH)}"
-            for gap in dry.unchecked
-        ]
-        yield Bullets(_few(lines))
+        gaps = [(printable(each.step), printable(each.reason)) for each in dry.unchecked]
+        yield Bullets(_few([f"{step}: {cut(reason, _MESSAGE_WIDTH)}" for step, reason in gaps]))
 
 
 def _few(lines: Sequence[str]) -> tuple[str, ...]:
@@ -209,10 +193,3 @@ def _few(lines: Sequence[str]) -> tuple[str, ...]:
     more = len(lines) - _MOST_LINES
     ending = (f"{number_text(more, grouped=True)} more",) if more > 0 else ()
     return (*lines[:_MOST_LINES], *ending)
-
-
-def _range(bounds: CallBounds) -> str:
-    least = number_text(bounds.least, grouped=True)
-    if bounds.least == bounds.most:
-        return least
-    return f"{least} to {number_text(bounds.most, grouped=True)}"

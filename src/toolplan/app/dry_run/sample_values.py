@@ -9,12 +9,12 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Final, TypeAlias
-
-from msgspec import Struct
+from contextlib import suppress
+from typing import Final, Literal, TypeAlias
 
 from toolplan.compiler.rules import PlanContext, Use
-from toolplan.plan.model import INDEX, RESERVED_IDS, Literal, Plan, Ref, Step, escape_pointer, refs
+from toolplan.plan.model import INDEX, RESERVED_IDS, Plan, Ref, Step, escape_pointer, refs
+from toolplan.plan.model import Literal as Fixed
 from toolplan.plan.path import EVERY, Json, Path
 from toolplan.schema import Absent, NoExample, Schema, SchemaError, Verdict, assignable, elements
 from toolplan.schema.tool import Toolbox
@@ -22,16 +22,10 @@ from toolplan.schema.tool import Toolbox
 _LARGEST_INDEX: Final = 50
 _MAX_TRIES: Final = 12
 
-
-class Written(Struct, frozen=True):
-    """A value that is written in the plan itself."""
-
-
-Reading: TypeAlias = Schema | Absent | Written | None
-"""What is known of the value that a reference selects; None where nothing is."""
-
-_Wish: TypeAlias = tuple[str, Json]
-"""A step, and a schema that a reader would like the output of one call to fit."""
+WRITTEN: Final = "written"
+Reading: TypeAlias = Schema | Absent | Literal["written"] | None
+"""What is known of the value that a reference selects: its schema, that there is none, or that it
+is `WRITTEN` in the plan itself; None where nothing is."""
 
 
 def pointer_of(use: Use) -> str:
@@ -51,23 +45,19 @@ class SampleValues:
     def __init__(
         self, plan: Plan, tools: Toolbox, recordings: Mapping[str, Sequence[Json]]
     ) -> None:
-        self._plan = plan
-        self._context = PlanContext(plan, tools)
-        self._steps = self._context.steps
-        self._tools = tools
-        self._recordings = {
-            step.id: kept
-            for step in plan.steps
-            if (kept := self._usable(step, recordings.get(step.tool, ())))
-        }
-        self._recorded_tools = {self._steps[name].tool for name in self._recordings}
-        self._uses = defaultdict[str, list[Use]](list)
+        self._plan, self.tools, self._context = plan, tools, PlanContext(plan, tools)
+        self.steps = self._context.steps
+        self.uses = defaultdict[str, list[Use]](list)
         for use in self._context.uses:
-            self._uses[use.step.id].append(use)
+            self.uses[use.step.id].append(use)
+        kept = {s.id: self._usable(s, recordings.get(s.tool, ())) for s in plan.steps}
+        self._recordings = {name: each for name, each in kept.items() if each}
         self._values = self._made()
+        read: list[tuple[Ref, Step | None]] = [(use.ref, use.step) for use in self._context.uses]
+        read += [(ref, None) for ref in self._output_refs()]
         self._undeclared = {
             name
-            for ref, step in self._references()
+            for ref, step in read
             if self.reading(ref, step) is None
             for name in self.sources(ref, step)
         }
@@ -85,7 +75,7 @@ class SampleValues:
 
     def has_recording(self, tool: str) -> bool:
         """Return whether there is a recording of the tool of this name."""
-        return tool in self._recorded_tools
+        return any(self.steps[name].tool == tool for name in self._recordings)
 
     def value(self, step_id: str, turn: int | None, item: int) -> Json:
         """Return what one call of a step returns.
@@ -98,14 +88,6 @@ class SampleValues:
             return recorded[((turn or 0) + item) % len(recorded)]
         return self._values.get(step_id)
 
-    def tool_of(self, step_id: str) -> str:
-        """Return the name of the tool that a step calls."""
-        return self._steps[step_id].tool
-
-    def uses(self, step: Step) -> Sequence[Use]:
-        """Return the references of `step`."""
-        return self._uses[step.id]
-
     def sources(self, ref: Ref, step: Step | None) -> tuple[str, ...]:
         """Return the ids of the steps whose outputs `ref` reads, used in `step`."""
         if step is not None and step.for_each is not None and ref.step in RESERVED_IDS:
@@ -114,32 +96,23 @@ class SampleValues:
 
     def reading(self, ref: Ref, step: Step | None) -> Reading:
         """Return what is known of the value that `ref` selects, used in `step`."""
-        if step is not None and ref.step in RESERVED_IDS and isinstance(step.for_each, Literal):
-            return Written()
+        if step is not None and ref.step in RESERVED_IDS and isinstance(step.for_each, Fixed):
+            return WRITTEN
         if any(name not in self._values for name in self.sources(ref, step)):
             return None
         return self._context.type_of(ref, step)
 
-    def takes_each_alone(self, step: Step) -> bool:
-        """Return whether the tool of `step` checks each argument on its own."""
-        return self._tools[step.tool].input.of_parts is not None
-
     def unreadable(self, step: Step) -> str | None:
-        """Return why `step` cannot be simulated, None where it can.
-
-        It cannot if it reads a value that is neither declared nor recorded.
-        """
-        for use in self.uses(step):
+        """Return why `step` cannot be simulated: what it reads is neither declared nor recorded."""
+        for use in self.uses[step.id]:
             read = self.sources(use.ref, step)
             recorded = bool(read) and all(name in self._recordings for name in read)
             if self.reading(use.ref, step) is None and not recorded:
                 return f"No schema declares the type of {use.text}, at {pointer_of(use)}."
         return None
 
-    def _references(self) -> Iterator[tuple[Ref, Step | None]]:
-        yield from ((use.ref, use.step) for use in self._context.uses)
-        if self._plan.output is not None:
-            yield from ((ref, None) for ref in refs(self._plan.output))
+    def _output_refs(self) -> Iterable[Ref]:
+        return () if self._plan.output is None else refs(self._plan.output)
 
     def _schema(self, step: Step) -> Schema | None:
         """Return the schema of the output of one call of `step`."""
@@ -150,33 +123,32 @@ class SampleValues:
     def _usable(self, step: Step, recordings: Sequence[Json]) -> list[Json]:
         """Return the recordings of its tool that `step` could return."""
         schema = self._schema(step)
-        if schema is None or self._tools[step.tool].compute_output is None:
+        if schema is None or self.tools[step.tool].compute_output is None:
             return [*recordings]
         # another call computed another schema for them
         return [each for each in recordings if schema.is_valid(each)]
 
     def _made(self) -> dict[str, Json]:
         """Return a sample value for each step whose schema has one."""
-        schemas = {step.id: self._schema(step) for step in self._plan.steps}
-        wishes: dict[str, dict[str, Json]] = {}
+        wishes = defaultdict[str, dict[str, Json]](dict)
         for name, node in self._wishes():
-            wishes.setdefault(name, {})[json.dumps(node, sort_keys=True)] = node
+            wishes[name][json.dumps(node, sort_keys=True)] = node
         made: dict[tuple[int, str], Json] = {}  # most steps of one tool return the same
         found: dict[str, Json] = {}
-        for name, schema in schemas.items():
-            if schema is None:
-                continue
-            wanted = wishes.get(name, {})
+        for step in self._plan.steps:
+            schema, wanted = self._schema(step), wishes[step.id]
             key = (id(schema), "\n".join(wanted))
             try:
-                if key not in made:
+                if schema is not None and key not in made:
                     made[key] = _example(schema, [*wanted.values()])
-                found[name] = made[key]
             except NoExample:
                 continue
+            if schema is not None:
+                found[step.id] = made[key]
         return found
 
-    def _wishes(self) -> Iterator[_Wish]:
+    def _wishes(self) -> Iterator[tuple[str, Json]]:
+        """Yield steps, each with a schema that a reader would like the output of a call to fit."""
         for use in self._context.uses:
             yield from self._wish(use)
         for step in self._plan.steps:
@@ -185,11 +157,10 @@ class SampleValues:
                 if EVERY not in listed.path:
                     node: Json = {"type": "array", "maxItems": step.max_items}
                     yield from self._wish_at(listed, node)
-        if self._plan.output is not None:
-            for ref in refs(self._plan.output):
-                yield from self._wish_at(ref, True)
+        for ref in self._output_refs():
+            yield from self._wish_at(ref, True)
 
-    def _wish(self, use: Use) -> Iterator[_Wish]:
+    def _wish(self, use: Use) -> Iterator[tuple[str, Json]]:
         ref, given, taken, for_each = use.ref, use.given, use.taken, use.step.for_each
         if not isinstance(given, Schema):
             return
@@ -206,16 +177,13 @@ class SampleValues:
             path = (*for_each.path, *every, *ref.path)
             yield from self._wish_at(Ref(for_each.step, path), wanted)
 
-    def _wish_at(self, ref: Ref, wanted: Json) -> Iterator[_Wish]:
-        source = self._steps.get(ref.step)
+    def _wish_at(self, ref: Ref, wanted: Json) -> Iterator[tuple[str, Json]]:
+        source = self.steps.get(ref.step)
         if source is None or not isinstance(self._context.type_of(ref, None), Schema):
             return
-        path = ref.path
-        if source.for_each is not None:
-            if not path:
-                return
-            path = path[1:]
-        node = _nested(path, wanted)
+        if source.for_each is not None and not ref.path:
+            return
+        node = _nested(ref.path if source.for_each is None else ref.path[1:], wanted)
         if node is not None and node is not True:
             yield ref.step, node
 
@@ -241,25 +209,19 @@ def _example(schema: Schema, wishes: Sequence[Json]) -> Json:
     Raises:
         NoExample: there is none even without wishes.
     """
-    if wishes:
+
+    def fitting(*wanted: Json) -> Json:
         try:
-            return _wished(schema, wishes)
-        except NoExample:
-            pass
-    kept: list[Json] = []
-    value = schema.example()
-    if len(wishes) > 1:
-        for wish in wishes[:_MAX_TRIES]:
-            try:
-                value = _wished(schema, [*kept, wish])
-            except NoExample:
-                continue
+            return schema.part({"allOf": [schema.node, *wanted]}).example()
+        except SchemaError as error:
+            raise NoExample from error
+
+    if wishes:
+        with suppress(NoExample):
+            return fitting(*wishes)
+    value, kept = schema.example(), list[Json]()
+    for wish in wishes[:_MAX_TRIES]:
+        with suppress(NoExample):
+            value = fitting(*kept, wish)
             kept.append(wish)
     return value
-
-
-def _wished(schema: Schema, wishes: Iterable[Json]) -> Json:
-    try:
-        return schema.part({"allOf": [schema.node, *wishes]}).example()
-    except SchemaError as error:
-        raise NoExample from error

@@ -8,13 +8,12 @@ about the plan, and is reported as unchecked.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Final
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Final, NamedTuple
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from toolplan.app.dry_run.certainty import Certainty
 from toolplan.app.dry_run.report import (
     CallBounds,
     DryRun,
@@ -24,15 +23,16 @@ from toolplan.app.dry_run.report import (
     Scenario,
     Unchecked,
 )
-from toolplan.app.dry_run.sample_values import Reading, SampleValues, list_behind
+from toolplan.app.dry_run.sample_values import WRITTEN, SampleValues, list_behind, pointer_of
+from toolplan.compiler.rules import Use
 from toolplan.engine._calls import CannotRun, callees
 from toolplan.engine.local import run
 from toolplan.events import Failure, Run, RunState, StepRun, StepState
 from toolplan.plan.model import Array, Limits, Literal, Ref, Step, When, located_refs, step_refs
 from toolplan.plan.path import Json, NotThere, select
 from toolplan.policy.execution_plan import ExecutionPlan
-from toolplan.schema import Absent, Schema
-from toolplan.schema.tool import Arguments, Call, Effects, Tool, Toolbox
+from toolplan.schema import Absent, Schema, Verdict, assignable, types_of
+from toolplan.schema.tool import Arguments, Effects, Tool, Toolbox
 from toolplan.schema.tool_call import current_call
 
 MAX_SCENARIOS: Final = 32
@@ -52,13 +52,8 @@ async def simulate(
     """Simulate `plan` with each condition true and false; return what is known before a run.
 
     No tool is called, so tools without a function are enough, and no approval is needed.
-
-    Args:
-        plan: a compiled plan.
-        tools: at least the tools that the plan calls.
-        limits: the limits of the later run.
-        recordings: by tool name, results of earlier calls; used where a tool's schema does not
-            declare what the plan reads.
+    `recordings` are results of earlier calls by tool; they are used where a tool's schema does not
+    declare what the plan reads.
 
     Raises:
         CannotRun: a tool of the plan is missing or has an unusable schema, or the plan has more
@@ -72,6 +67,99 @@ async def simulate(
 
 async def _refuse(args: Arguments) -> Json:
     raise CannotRun("A dry run calls no tool.")
+
+
+class _Certainty(NamedTuple):
+    """Decides which failures are faults of the plan, not of sample or recorded values."""
+
+    samples: SampleValues
+    limits: Limits
+    least: int
+    """the fewest calls of a run"""
+
+    def is_sure(self, step: Step, failure: Failure) -> bool:
+        """Return whether `step` fails whatever the tools return."""
+        match failure.code:
+            case "reference-missing":
+                there = self._read_by(step, failure)
+                readings = [self.samples.reading(use.ref, step) for use in there]
+                nowhere = any(isinstance(each, Absent) for each in readings)
+                return nowhere or self._all_written(step, there)
+            case "not-a-list" | "too-many-items":
+                return self._has_no_such_list(step)
+            case "argument-type" | "argument-value" | "missing-argument" | "unknown-argument":
+                return self._never_fits(step, failure)
+            case "too-many-calls":
+                return self.least > self.limits.calls
+            case "result-schema" | "result-type" | "result-too-large" | "value-too-large":
+                return False
+            case _:
+                return True
+
+    def given_by(
+        self, step: Step, failure: Failure, recorded: Callable[[str], bool]
+    ) -> tuple[tuple[str, ...], bool]:
+        """Return the tools whose recordings `step` failed with, and whether it read only these.
+
+        `recorded` says which steps returned one.
+        """
+        if failure.code.startswith("result-"):
+            return ((step.tool,), True) if recorded(step.id) else ((), False)
+        read = [
+            name
+            for use in self._read_by(step, failure)
+            if self.samples.reading(use.ref, step) is not WRITTEN
+            for name in self.samples.sources(use.ref, step)
+        ]
+        given = [name for name in read if recorded(name)]
+        tools = dict.fromkeys(self.samples.steps[name].tool for name in given)
+        return tuple(tools), len(given) == len(read)
+
+    def _all_written(self, step: Step, there: list[Use]) -> bool:
+        return all(self.samples.reading(use.ref, step) is WRITTEN for use in there)
+
+    def _has_no_such_list(self, step: Step) -> bool:
+        if not isinstance(step.for_each, Ref):
+            return True
+        reading = self.samples.reading(list_behind(step.for_each), None)
+        if not isinstance(reading, Schema):
+            return isinstance(reading, Absent)
+        most = min(step.max_items, self.limits.items)
+        return assignable(reading, Schema.load({"type": "array", "maxItems": most})) is Verdict.NO
+
+    def _never_fits(self, step: Step, failure: Failure) -> bool:
+        if given := self._at_or_above(step, failure.pointer):
+            impossible = any(self._cannot_fit(step, use) for use in given)
+            return impossible or self._all_written(step, given)
+        # the names of all arguments stand in the plan
+        names_are_wrong = failure.code in ("missing-argument", "unknown-argument")
+        takes_each_alone = self.samples.tools[step.tool].input.of_parts is not None
+        if failure.pointer == "/args" and names_are_wrong and takes_each_alone:
+            return True
+        return self._all_written(step, self._read_by(step, failure))
+
+    def _cannot_fit(self, step: Step, use: Use) -> bool:
+        reading = self.samples.reading(use.ref, step)
+        if not isinstance(use.taken, Schema) or not isinstance(reading, Schema):
+            return False
+        if use.whole:
+            return assignable(reading, use.taken) is Verdict.NO
+        return "string" not in types_of(use.taken)
+
+    def _read_by(self, step: Step, failure: Failure) -> list[Use]:
+        """Return the references of `step` that may have led to `failure`."""
+        given = self._at_or_above(step, failure.pointer)
+        if given and failure.code != "reference-missing":
+            return given
+        # with alternatives in the schema, an error at a fixed value may be due to another value
+        inside = "/".join(failure.pointer.split("/")[:3])
+        uses = self.samples.uses[step.id]
+        return [*given, *(use for use in uses if pointer_of(use).startswith(f"{inside}/"))]
+
+    def _at_or_above(self, step: Step, pointer: str) -> list[Use]:
+        """Return the references of `step` that give the value at `pointer` or one around it."""
+        uses = self.samples.uses[step.id]
+        return [use for use in uses if f"{pointer}/".startswith(f"{pointer_of(use)}/")]
 
 
 class _Case(Struct, frozen=True):
@@ -99,11 +187,11 @@ class _Simulation:
         self._tools = tools
         self._samples = SampleValues(plan.plan, tools, recordings)
         self._limits = limits
-        self._calls = call_bounds(plan, tools, self._samples, limits)
+        self._calls = _call_bounds(plan, tools, self._samples, limits)
         bounds = self._calls.values()
         self._total = CallBounds(sum(c.least for c in bounds), sum(c.most for c in bounds))
-        self._certainty = Certainty(self._samples, limits, self._total.least)
-        self._steps = {step.id: step for step in plan.plan.steps}
+        self._certainty = _Certainty(self._samples, limits, self._total.least)
+        self._steps = self._samples.steps
         self._excluded = self._unreadable()
         self._scenarios: list[Scenario] = []
         self._unsure: dict[str, str] = {}
@@ -116,20 +204,15 @@ class _Simulation:
         included = self._included()
         for case in self._cases(included):
             await self._simulate(included, case)
-        acting = {n: s for n, s in self._steps.items() if self._tools[s.tool].has_effects}
-        return DryRun(
-            faults=tuple(self._faults.values()),
-            may_fail=tuple(self._may_fail.values()),
-            scenarios=tuple(self._scenarios),
-            calls=self._calls,
-            total=self._total,
-            limit=self._limits.calls,
-            effects=tuple(
-                EffectBounds(name, step.tool, self._tools[step.tool].effects, self._calls[name])
-                for name, step in acting.items()
-            ),
-            unchecked=self._unchecked(),
+        acting = tuple(
+            EffectBounds(name, step.tool, self._tools[step.tool].effects, self._calls[name])
+            for name, step in self._steps.items()
+            if self._tools[step.tool].has_effects
         )
+        return DryRun(
+            tuple(self._faults.values()), tuple(self._may_fail.values()), tuple(self._scenarios),
+            self._calls, self._total, self._limits.calls, acting, self._unchecked(),
+        )  # fmt: skip
 
     def _unchecked(self) -> tuple[Unchecked, ...]:
         """Return the steps without known results, with the reasons."""
@@ -184,15 +267,22 @@ class _Simulation:
         if conditional:
             found.append(_Case("no condition holds", frozenset(conditional)))
         most = max(2, min(MAX_SCENARIOS, MAX_SIMULATED_STEPS // max(1, len(included.plan.steps))))
-        groups = _groups(conditional, max(0, most - len(found) - turns))
-        found += [_Case(_all_but(group), frozenset(group)) for group in groups]
+        if (room := most - len(found) - turns) > 0 and len(conditional) > 1:
+            size = -(-len(conditional) // room)
+            for group in (conditional[at : at + size] for at in range(0, len(conditional), size)):
+                names = f"those from {group[0]!r} to {group[-1]!r}"
+                but = names if len(group) > 1 else f"that of {group[0]!r}"
+                found.append(_Case(f"every condition but {but} holds", frozenset(group)))
         for turn in range(turns):
             if turn == 0 or len(found) < most:
                 found.append(_Case(f"{all_hold}, recordings from {turn + 1}", turn=turn))
         return found
 
     async def _simulate(self, included: ExecutionPlan, case: _Case) -> None:
-        steps = tuple(_decided(step, step.id not in case.closed) for step in included.plan.steps)
+        steps = tuple(  # a condition is decided, and its value still read
+            replace(s, when=s.when and When(s.when.value, s.id not in case.closed))
+            for s in included.plan.steps
+        )
         ended = await run(
             replace(included, plan=replace(included.plan, steps=steps)),
             self._stand_ins(case.turn),
@@ -213,8 +303,15 @@ class _Simulation:
             asked = current_call()
             return None if asked is None else self._samples.value(asked.step, turn, asked.item or 0)
 
-        names = {step.tool for step in self._steps.values()}
-        return {name: _stand_in(self._tools[name], call, self._samples) for name in names}
+        found: dict[str, Tool] = {}
+        for tool in (self._tools[name] for name in {step.tool for step in self._steps.values()}):
+            # sample values were already checked against the narrower schema of their step
+            output = tool.raw_output if self._samples.has_recording(tool.name) else None
+            found[tool.name] = replace(
+                tool, call=call, raw_output=output, effects=Effects.READ, compute_output=None,
+                source="",
+            )  # fmt: skip
+        return found
 
     def _note(self, step: Step, failure: Failure, case: _Case, ended: Run) -> None:
         """Report the failure of `step` as what it shows of the plan."""
@@ -237,9 +334,8 @@ class _Simulation:
 
     def _report(self, name: str, failure: Failure, case: _Case, tools: tuple[str, ...]) -> None:
         """Add a fault, or a possible failure with recorded results of `tools`."""
-        code, message, pointer = failure.code, failure.message, failure.pointer
-        key = (name, code, pointer)
-        found = (name, code, message, pointer, case.description)
+        key = (name, failure.code, failure.pointer)
+        found = (name, failure.code, failure.message, failure.pointer, case.description)
         if tools:
             self._may_fail.setdefault(key, MayFail(*found, tools))
         else:
@@ -268,44 +364,15 @@ class _Simulation:
                 yield Failure("reference-missing", f"{error}.", pointer), tool
 
 
-def _groups(names: Sequence[str], most: int) -> list[Sequence[str]]:
-    """Return `names` in at most `most` groups of neighbours; none for a single name."""
-    if len(names) < 2 or not most:
-        return []
-    size = -(-len(names) // most)
-    return [names[at : at + size] for at in range(0, len(names), size)]
-
-
-def _all_but(names: Sequence[str]) -> str:
-    if len(names) == 1:
-        return f"every condition but that of {names[0]!r} holds"
-    return f"every condition but those from {names[0]!r} to {names[-1]!r} holds"
-
-
 def _succeeded(step: StepRun) -> bool:
     return step.state is StepState.SUCCEEDED and step.error is None
 
 
-def _stand_in(tool: Tool, call: Call, samples: SampleValues) -> Tool:
-    """Return `tool` with `call`, which changes nothing, as its function."""
-    # sample values were already checked against the narrower schema of their step
-    output = tool.raw_output if samples.has_recording(tool.name) else None
-    return replace(
-        tool, call=call, raw_output=output, effects=Effects.READ, compute_output=None, source=""
-    )
-
-
-def _decided(step: Step, holds: bool) -> Step:
-    """Return `step` with its condition decided; its value is still read."""
-    return step if step.when is None else replace(step, when=When(step.when.value, holds))
-
-
-def call_bounds(
-    plan: ExecutionPlan, tools: Mapping[str, Tool], samples: SampleValues, limits: Limits
+def _call_bounds(
+    plan: ExecutionPlan, tools: Toolbox, samples: SampleValues, limits: Limits
 ) -> dict[str, CallBounds]:
     """Return the fewest and most calls of each step, by its id, in the written order."""
-    skippable = plan.skippable
-    found: dict[str, CallBounds] = {}
+    found, skippable = dict[str, CallBounds](), plan.skippable
     for step in plan.plan.steps:
         least, most = _items(step, samples, limits)
         tries = 1 + step.retries if tools[step.tool].may_repeat else 1
@@ -324,17 +391,12 @@ def _items(step: Step, samples: SampleValues, limits: Limits) -> tuple[int, int]
         case Literal(list(items)) | Array(items):
             return min(len(items), most), min(len(items), most)
         case Ref() as ref:
-            least, longest = _lengths(samples.reading(list_behind(ref), None))
-            most = most if longest is None else min(most, longest)
-            return min(least, most), most
+            reading = samples.reading(list_behind(ref), None)
+            node = reading.node if isinstance(reading, Schema) else None
+            if not isinstance(node, dict) or node.get("type") != "array":
+                return 0, most
+            least, longest = node.get("minItems"), node.get("maxItems")
+            most = min(most, longest) if isinstance(longest, int) else most
+            return min(least, most) if isinstance(least, int) else 0, most
         case _:
             return 0, most
-
-
-def _lengths(reading: Reading) -> tuple[int, int | None]:
-    """Return the fewest and the most elements that a schema gives to a list."""
-    node = reading.node if isinstance(reading, Schema) else None
-    if not isinstance(node, dict) or node.get("type") != "array":
-        return 0, None
-    least, most = node.get("minItems"), node.get("maxItems")
-    return least if isinstance(least, int) else 0, most if isinstance(most, int) else None
