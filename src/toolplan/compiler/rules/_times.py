@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from typing import Final, NamedTuple
 
 from toolplan.dates import DateRange, Times
@@ -30,9 +30,7 @@ class Days(NamedTuple):
     problem: str | None = None
 
 
-def days_for(
-    text: str, name: str, around: Schema, given: frozenset[str], times: Times
-) -> Days | None:
+def days_for(text: str, name: str, around: Schema, given: Set[str], times: Times) -> Days | None:
     """Return what the words `text` of the question give the date `name`, and its other side.
 
     None where `text` is no time of the question. `around` is the schema of the object with this
@@ -58,7 +56,7 @@ def days_for(
 
 
 def _placed(
-    said: str, days: DateRange, name: str, sides: Mapping[str, int | None], given: frozenset[str]
+    said: str, days: DateRange, name: str, sides: Mapping[str, int | None], given: Set[str]
 ) -> Days:
     side = sides[name]
     if side is None:
