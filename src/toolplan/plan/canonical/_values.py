@@ -17,7 +17,9 @@ from toolplan.plan.model import (
     Template,
     Value,
     array,
+    bare,
     escape_pointer,
+    members,
     object_,
 )
 from toolplan.plan.path import Json
@@ -52,18 +54,13 @@ class Syntax(Struct, frozen=True):
 
     def read(self, value: Json, pointer: str, step: str | None, report: Report) -> Value:
         """Return `value`, which stands at `pointer`. A bad reference is reported and kept."""
-        found: ParsedText | None = None
         match value:
             case str():
                 found = self.read_text(value)
             case dict():
                 found = self.read_object(value)
                 if found is None:
-                    members = value.items()
-                    each = (
-                        (key, self._member(v, pointer, key, step, report)) for key, v in members
-                    )
-                    return object_(tuple(each))
+                    return object_(tuple(self.read_members(value, pointer, step, report).items()))
             case list():
                 items = enumerate(value)
                 return array(tuple(self._member(v, pointer, at, step, report) for at, v in items))
@@ -125,8 +122,9 @@ class Syntax(Struct, frozen=True):
         if back == value and not report.diagnostics:
             return
         found = False
-        for token, part in _parts(value):
-            for each in self.unsaid(part, f"{pointer}/{token}"):
+        for key, part in members(bare(value)):
+            inner = part if isinstance(part, Value) else Literal(part)
+            for each in self.unsaid(inner, f"{pointer}/{escape_pointer(str(key))}"):
                 found = True
                 yield each
         if not found:
@@ -165,26 +163,9 @@ def _pointers_at(document: Json, depth: int) -> list[str]:
     level: Sequence[tuple[str, Json]] = [("", document)]
     for _ in range(depth):
         level = [
-            (f"{pointer}/{token}", inner.value)
+            (f"{pointer}/{escape_pointer(str(token))}", inner)
             for pointer, outer in level
-            for token, inner in _parts(Literal(outer))
-            if isinstance(inner, Literal) and isinstance(inner.value, _NESTED)
+            for token, inner in members(outer)
+            if isinstance(inner, _NESTED)
         ][:_MOST_POINTERS]
     return [pointer for pointer, _ in level]
-
-
-def _parts(value: Value) -> Iterator[tuple[str, Value]]:
-    """Yield what `value` holds, each part with its token of a JSON pointer."""
-    match value:
-        case Literal(dict() as literal):
-            fields = [(key, Literal(each)) for key, each in literal.items()]
-        case Literal(list() as literal):
-            fields = [(str(at), Literal(each)) for at, each in enumerate(literal)]
-        case Array(items):
-            fields = [(str(at), each) for at, each in enumerate(items)]
-        case Object(fields):
-            pass
-        case Literal() | Ref() | Template():
-            return
-    for key, each in fields:
-        yield escape_pointer(key), each
