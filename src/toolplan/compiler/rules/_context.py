@@ -68,6 +68,16 @@ class Call(NamedTuple):
     step: Step
     tool: Tool | None
 
+    @property
+    def values(self) -> Iterator[tuple[str, str, Value]]:
+        """Each argument, `for_each` and the value of `when`: name, pointer in the step, value."""
+        for name, value in self.step.args.items():
+            yield name, f"/args/{escape_pointer(name)}", value
+        if self.step.for_each is not None:
+            yield "for_each", "/for_each", self.step.for_each
+        if self.step.when is not None:
+            yield "when", "/when/value", self.step.when.value
+
     def problem(
         self, message: str, inside: str = "", help: str | None = None, fix: Fix | None = None
     ) -> Problem:
@@ -76,9 +86,10 @@ class Call(NamedTuple):
 
 
 class Constant(NamedTuple):
-    """A text, number, boolean or null that is written out in the arguments of a call.
+    """A text, number, boolean or null that is written out in a step.
 
-    `argument` is the argument that holds it, `field` the innermost key around it.
+    `argument` is the argument that holds it, or `for_each` or `when`; `field` is the innermost key
+    around it.
     """
 
     call: Call
@@ -180,13 +191,12 @@ class PlanContext:
         return tuple(Call(f"/steps/{at}", step, self.called[step.tool]) for at, step in steps)
 
     def constants(self, *, literal_only: bool = True) -> Iterator[Constant]:
-        """Yield what is written out in arguments; perhaps without those that always must be."""
+        """Yield what is written out; perhaps without the arguments that always must be."""
         for call in self.calls:
             left_out = () if literal_only or call.tool is None else call.tool.input.literal_only
-            for name, value in call.step.args.items():
+            for name, place, value in call.values:
                 if name not in left_out:
-                    place = f"{call.pointer}/args/{escape_pointer(name)}"
-                    for each in constants(value, place, name):
+                    for each in constants(value, call.pointer + place, name):
                         yield Constant(call, name, *each)
 
     def suggest(self, name: str, names: Collection[str]) -> Suggestion:
@@ -281,10 +291,10 @@ class PlanContext:
 
     @cached_property
     def text(self) -> str:
-        """All literal texts of the arguments, joined, to test quickly whether any has a mark."""
+        """All that is written out in steps, joined, to test quickly whether any has a mark."""
         found: list[str] = []
-        for step in self.plan.steps:
-            for value in step.args.values():
+        for call in self.calls:
+            for _, _, value in call.values:
                 if isinstance(value, Literal) and isinstance(value.value, str):
                     found.append(value.value)
                 else:

@@ -17,7 +17,6 @@ from toolplan.plan.model import (
     Value,
     bare,
     constants,
-    escape_pointer,
     join_pointer,
     members,
 )
@@ -38,8 +37,8 @@ def ellipsis(context: PlanContext) -> Iterator[Problem]:
     """
     may_have = "..." in context.text or "…" in context.text
     for call in context.calls if may_have else ():
-        for name, value in call.step.args.items():
-            for place in _ellipses(value, f"/args/{escape_pointer(name)}"):
+        for name, pointer, value in call.values:
+            for place in _ellipses(value, pointer):
                 yield call.problem(f"{name!r}: {ELLIPSIS}.", place)
 
 
@@ -71,7 +70,7 @@ _MARKS: Final = (
 
 @rule()
 def secret_literal(context: PlanContext) -> Iterator[Problem]:
-    """A secret is written out in an argument.
+    """A secret is written out in an argument, in `for_each` or in `when`.
 
     Plans are shown, stored and shared, so the secret is no longer secret. Keys and tokens of
     well-known forms are recognised: private keys in PEM, JSON Web Tokens, and the prefixes that

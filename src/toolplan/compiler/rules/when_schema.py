@@ -116,7 +116,10 @@ def _faults_of_node(
     `decides` is True where a value that passes `node` passes the condition, if its type is
     `around`.
     """
-    if not isinstance(node, dict) or pointer.count("/") > _DEEPEST:
+    if not isinstance(node, dict):
+        return
+    if pointer.count("/") > _DEEPEST:
+        yield _Fault("is nested too deep to be checked", pointer)
         return
     types = ALL_TYPES if given is None else schemas.types_of(given)
     stated = around & types & schemas.types_of(condition.part(node))
