@@ -32,7 +32,6 @@ from toolplan.plan.model import (
     join_pointer,
     located_refs,
     map_refs,
-    needs,
     placed_refs,
     step_refs,
     value_at,
@@ -179,10 +178,15 @@ class PlanContext:
     @cached_property
     def needs(self) -> Mapping[str, tuple[str, ...]]:
         """The existing steps that each step needs, without itself."""
-        return {
-            name: tuple(each for each in needs(step) if each in self.positions and each != name)
-            for name, step in self.steps.items()
-        }
+        found: dict[str, dict[str, None]] = {name: {} for name in self.steps}
+        for use in self.uses:
+            is_item = use.ref.step in RESERVED_IDS and use.step.for_each is not None
+            if use.ref.step in found and not is_item:
+                found[use.step.id][use.ref.step] = None
+        for step in self.plan.steps:
+            found[step.id].update((name, None) for name in step.after if name in found)
+            found[step.id].pop(step.id, None)
+        return {name: tuple(needed) for name, needed in found.items()}
 
     @cached_property
     def calls(self) -> tuple[Call, ...]:
@@ -293,11 +297,11 @@ class PlanContext:
     def text(self) -> str:
         """All that is written out in steps, joined, to test quickly whether any has a mark."""
         found: list[str] = []
-        for call in self.calls:
-            for _, _, value in call.values:
+        for step in self.plan.steps:
+            for value in (*step.args.values(), step.for_each, step.when and step.when.value):
                 if isinstance(value, Literal) and isinstance(value.value, str):
                     found.append(value.value)
-                else:
+                elif value is not None and not isinstance(value, Ref):
                     found += all_text(value)
         return "\n".join(found)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 
 from msgspec.structs import replace
 
@@ -22,13 +23,16 @@ def cycle(context: PlanContext) -> Iterator[Problem]:
 
     How to fix: remove one of the references that close the cycle.
     """
-    if len(context.order) == len(context.steps):
-        return
+    positions = context.positions
+    read = ((use.position, use.ref.step) for use in context.uses)
+    named = ((at, name) for at, step in enumerate(context.plan.steps) for name in step.after)
+    if all(positions.get(name, -1) < at for at, name in chain(read, named)):
+        return  # each step is written after what it needs, as in most plans
     for group in _groups(context.needs):
         steps = _shortest(context, group)
         yield Problem(
             f"These steps wait for each other: {' → '.join([*steps, steps[0]])}.",
-            f"/steps/{context.positions[steps[0]]}",
+            f"/steps/{positions[steps[0]]}",
             steps[0],
             "Remove one of the references or `after` entries that close the cycle.",
         )
