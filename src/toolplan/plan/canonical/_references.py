@@ -131,25 +131,17 @@ def print_text(value: Literal | Ref | Template, head: Head | None = None) -> str
         TypeError: the Literal is not a string.
     """
     head = head or _CANONICAL
-    match value:
-        case Literal(str(text)):
-            return _AT_BRACE.sub(_twice, text) if OPENING in text else text
-        case Literal():
+    parts = value.parts if isinstance(value, Template) else (value,)
+    written: list[str] = []
+    for at, part in enumerate(parts, 1):
+        text = part.value if isinstance(part, Literal) else part
+        if isinstance(text, Ref):
+            written.append("${" + head.write(text.step) + head.path(text.path) + "}")
+        elif isinstance(text, str):
+            written.append((_AT_BRACE if at == len(parts) else _AT_BRACE_OR_END).sub(_twice, text))
+        else:
             raise TypeError("only text is printed as text")
-        case Ref():
-            return _print_ref(value, head)
-        case Template(parts):
-            return "".join(_part(part, at + 1 < len(parts), head) for at, part in enumerate(parts))
-
-
-def _part(part: str | Ref, is_followed: bool, head: Head) -> str:
-    if isinstance(part, Ref):
-        return _print_ref(part, head)
-    return (_AT_BRACE_OR_END if is_followed else _AT_BRACE).sub(_twice, part)
-
-
-def _print_ref(ref: Ref, head: Head) -> str:
-    return "${" + head.write(ref.step) + head.path(ref.path) + "}"
+    return "".join(written)
 
 
 def _twice(found: re.Match[str]) -> str:
