@@ -291,7 +291,7 @@ def test_a_plan_may_be_json_that_is_already_read() -> None:
     assert compiled == toolplan.compile_plan(json.dumps(document), tools=box())
     assert compiled.plan is not None
     assert toolplan.parse(document).plan == compiled.plan.plan
-    assert examine(document).plan == compiled.plan.plan
+    assert examine(document).draft == compiled.plan.plan
     calls: list[Any] = [{"name": "customers", "arguments": {}, "label": "$a"}]
     assert toolplan.compile_plan(calls, "nestful", tools=box()).plan is not None
 

@@ -96,6 +96,7 @@ def test_f000_17_a_wildcard_gives_a_flat_list_in_order_with_duplicates() -> None
         (".count[*]", ".count is a number, not a list"),
         (".data.id", ".data is a list, not an object"),
         (".data[*].x", ".data[*] has no key 'x'"),
+        (".data[*].id.x", ".data[*].id is a string, not an object"),
         ("[0]", "the output is an object, not a list"),
     ],
 )

@@ -109,3 +109,22 @@ def test_says_nothing_of_what_is_known(question: str, args: dict[str, Json]) -> 
 def test_says_nothing_where_the_question_is_not_known() -> None:
     steps: Json = [{"id": "a", "tool": "act", "args": {"to": "a@b.test"}}]
     assert problems("invented-literal", steps, TOOLS) == []
+
+
+@pytest.mark.parametrize(
+    ("code", "value"),
+    [
+        ("invented-literal", "chair@board.test"),
+        ("ellipsis", "..."),
+        ("secret-literal", "AKIA" + "A" * 16),
+        ("unread-reference", "{{b.id}}"),
+    ],
+)
+def test_items_that_are_written_out_are_looked_at_like_arguments(code: str, value: str) -> None:
+    metadata: Json = {"query": "Invite the board", "planner": "llm/m"}
+    steps: Json = [
+        {"id": "a", "tool": "act", "for_each": ["x", value], "args": {"to": "${item}"}},
+        {"id": "b", "tool": "act", "args": {}},
+    ]
+    (found,) = problems(code, steps, TOOLS, metadata=metadata)
+    assert found.pointer == "/steps/0/for_each/1"

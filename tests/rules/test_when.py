@@ -109,3 +109,11 @@ def test_where_the_output_is_not_declared_only_the_condition_is_checked(conditio
     assert said("${a.rows}", condition, "untyped") == []
     assert len(said("${a.rows}", {"minItem": 1}, "untyped")) == 1
     assert len(said("${a.rows}", {}, "untyped")) == 1
+
+
+@pytest.mark.parametrize("tool", ["typed", "untyped"])
+def test_a_condition_too_deep_to_be_checked_is_refused(tool: str) -> None:
+    condition: Json = {"minItem": 1}
+    for _ in range(25):
+        condition = {"allOf": [condition]}
+    assert "nested too deep" in said("${a.rows}", condition, tool)[0]

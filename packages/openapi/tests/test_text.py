@@ -89,6 +89,7 @@ def test_yaml_makes_plain_values_only(text: str, value: Json) -> None:
         ("? [a]\n: 1", "line 1: A key must be text."),
         ("--- 1\n--- 2", "line 2: A second document starts here"),
         ("- " * 1_000 + "a", "It is nested deeper than 200."),
+        ("a: 1\nb: -1e400", "line 2: The number -1e400 is too large to be stored."),
         (
             "a0: &a0 ["
             + "x," * 10

@@ -77,7 +77,7 @@ def _checked(
 
     With `strict` a plan is not, that computes with a list of which it may have a part only.
     """
-    plan, diagnostics, unchecked = examine(file.text, file.dialect, tools, policy=policy)
+    _, diagnostics, plan, unchecked = examine(file.text, file.dialect, tools, policy=policy)
     valid = not any(each.severity is Severity.ERROR for each in diagnostics)
     if form == "json":
         document: dict[str, Json] = {

@@ -3,7 +3,6 @@
 from toolplan.compiler._compile import (
     MAX_ROUNDS,
     Compiled,
-    Examined,
     Fixed,
     PlanText,
     Tools,
@@ -26,7 +25,6 @@ __all__ = [
     "MAX_ROUNDS",
     "CompileStream",
     "Compiled",
-    "Examined",
     "Fixed",
     "PlanText",
     "Tools",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple, NoReturn, TypeAlias
 
 from msgspec.structs import replace
@@ -68,14 +68,9 @@ def parse(
 ) -> Parsed:
     """Read a plan, without a look at what the tools accept.
 
-    Args:
-        plan: its text, or its JSON already read: a dict, or a list.
-        dialect: a name in `toolplan.dialects.DIALECTS`.
-        tools: needed only by dialects that give arguments by position.
-        limits: how large a plan may be.
-
-    Returns:
-        As much of the plan as could be read, None where nothing could, and all diagnostics.
+    `plan` is its text, or its JSON already read: a dict, or a list. `tools` are needed only by
+    dialects that give arguments by position. The result has as much of the plan as could be read,
+    None where nothing could, and all diagnostics.
 
     Raises:
         ToolplanError: `plan` is something else, or there is no such dialect.
@@ -117,19 +112,6 @@ def to_text(
     return known_dialect(dialect).print(_plan_of(plan), signatures)
 
 
-class Examined(NamedTuple):
-    """A plan that was read, fixed and checked, and is not to be run.
-
-    `plan` is the plan as far as it could be read, with every safe fix applied; None where nothing
-    could be read. `diagnostics` describe the text as it was written. `unchecked_references` counts
-    the references that no schema describes.
-    """
-
-    plan: Plan | None
-    diagnostics: tuple[Diagnostic, ...]
-    unchecked_references: int
-
-
 def examine(
     plan: PlanText,
     dialect: str = "toolplan",
@@ -138,16 +120,15 @@ def examine(
     limits: Limits = Limits(),
     policy: Policy = Policy(),
     rules: Sequence[Rule] | None = None,
-) -> Examined:
-    """Read a plan, apply its safe fixes, and return all that was wrong with it.
+) -> Compiled:
+    """Read a plan, apply its safe fixes, and return all that was wrong with it; `plan` is None.
 
     `tools` None checks structure only.
 
     Raises:
         ToolplanError: `plan` is neither text nor JSON, or there is no such dialect.
     """
-    examined, _ = _examine(plan, dialect, tools, limits, policy, rules)
-    return examined
+    return _examine(plan, dialect, tools, limits, policy, rules)[0]
 
 
 def compile_plan(
@@ -170,11 +151,9 @@ def compile_plan(
     """
     known = toolbox(tools)
     examined, context = _examine(plan, dialect, known, limits, policy, rules, times)
-    draft, diagnostics, unchecked = examined
-    ready = None
-    if context is not None and not any(each.blocks for each in diagnostics):
-        ready = _execution_plan(context, known, policy)
-    return Compiled(ready, diagnostics, draft, unchecked)
+    if context is None or any(each.blocks for each in examined.diagnostics):
+        return examined
+    return examined._replace(plan=_execution_plan(context, known, policy))
 
 
 def _examine(
@@ -185,17 +164,18 @@ def _examine(
     policy: Policy,
     rules: Sequence[Rule] | None,
     times: Times | None = None,
-) -> tuple[Examined, PlanContext | None]:
+) -> tuple[Compiled, PlanContext | None]:
     """Return what was read and found, and the context of the fixed plan where there is one."""
     known = None if tools is None else toolbox(tools)
     parsed = parse(plan, dialect, known, limits=limits)
     if parsed.plan is None:
-        return Examined(None, parsed.diagnostics, 0), None
+        return Compiled(None, parsed.diagnostics, None, 0), None
     context, found = _fixed(_context(parsed.plan, known, policy, times), rules)
     # a placeholder for what could not be read; it has been reported already
     unread = {each.pointer for each in parsed.diagnostics if each.blocks}
     reported = (each for each in found if each.pointer not in unread or each.code in ABOUT_KEYS)
-    return Examined(context.plan, (*parsed.diagnostics, *reported), context.unchecked), context
+    diagnostics = (*parsed.diagnostics, *reported)
+    return Compiled(None, diagnostics, context.plan, context.unchecked), context
 
 
 def flows_of(plan: Plan, tools: Tools, policy: Policy = Policy()) -> tuple[Flow, ...]:
@@ -218,14 +198,13 @@ def about_question(
         return ()
     context = PlanContext(plan, toolbox(tools))
     acting = {
-        step.id
-        for step in plan.steps
-        if (tool := context.tool(step)) is not None and tool.effects is not Effects.READ
+        call.step.id
+        for call in context.calls
+        if call.tool is not None and call.tool.effects is not Effects.READ
     }
-    found = diagnose(context, (grounded if strict else invented_literal,))
     return tuple(
         replace(each, severity=Severity.ERROR) if strict or each.step in acting else each
-        for each in found
+        for each in diagnose(context, (grounded if strict else invented_literal,))
     )
 
 
@@ -257,33 +236,30 @@ def _fixed(
 ) -> tuple[PlanContext, tuple[Diagnostic, ...]]:
     """Return the context of the fixed plan, and all that was wrong with that of `context`."""
     reported: dict[tuple[str, str, str], Diagnostic] = {}
-    found: list[Diagnostic] = []
+    found: dict[tuple[str, str, str], Diagnostic] = {}
     for rounds_left in range(MAX_ROUNDS, -1, -1):
-        found = [*_with_old_values(context.plan, diagnose(context, rules))]
-        for each in found:
-            reported.setdefault(_key(each), each)
-        fixes = _apart([each.fix for each in found if each.fix is not None and each.fix.safe])
-        plan = _apply(context.plan, fixes) if fixes and rounds_left else None
+        found = {(each.code, each.pointer, each.message): each for each in diagnose(context, rules)}
+        fixes = _apart([each.fix for each in found.values() if each.fix and each.fix.safe])
+        document: Json = dump(context.plan) if fixes else None
+        for key, each in found.items():
+            reported.setdefault(key, _with_old_values(each, document))
+        plan = _apply(context.plan, fixes, document) if fixes and rounds_left else None
         if plan is None:
             break
         context = PlanContext(plan, context.tools, context.allowed, context.policy, context.times)
-    left = set(map(_key, found))
     diagnostics = (
-        each if key in left else replace(each, fixed=True) for key, each in reported.items()
+        each if key in found else replace(each, fixed=True) for key, each in reported.items()
     )
     return context, tuple(diagnostics)
 
 
-def _with_old_values(plan: Plan, found: Sequence[Diagnostic]) -> Iterator[Diagnostic]:
-    """Yield `found`; each edit of a safe fix with the value that it replaces."""
-    document = dump(plan) if any(each.fix and each.fix.safe for each in found) else None
-    for each in found:
-        fix = each.fix
-        if fix is None or not fix.safe:
-            yield each
-            continue
-        edits = (Edit(e.pointer, e.value, _value_at(document, e.pointer)) for e in fix.edits)
-        yield replace(each, fix=replace(fix, edits=tuple(edits)))
+def _with_old_values(found: Diagnostic, document: Json) -> Diagnostic:
+    """Return `found`; each edit of a safe fix with the value that it replaces in `document`."""
+    fix = found.fix
+    if fix is None or not fix.safe:
+        return found
+    edits = tuple(Edit(e.pointer, e.value, _value_at(document, e.pointer)) for e in fix.edits)
+    return replace(found, fix=replace(fix, edits=edits))
 
 
 def _value_at(document: Json, pointer: str) -> Json | Removed:
@@ -359,10 +335,6 @@ def _context(
     return PlanContext(plan, None if tools is None else toolbox(tools), allowed, policy, times)
 
 
-def _key(diagnostic: Diagnostic) -> tuple[str, str, str]:
-    return diagnostic.code, diagnostic.pointer, diagnostic.message
-
-
 def _apart(fixes: Iterable[Fix]) -> list[Fix]:
     """Return those of `fixes` that touch nothing that an earlier one touches."""
     taken: set[tuple[str, ...]] = set()
@@ -380,9 +352,8 @@ def _apart(fixes: Iterable[Fix]) -> list[Fix]:
     return kept
 
 
-def _apply(plan: Plan, fixes: Iterable[Fix]) -> Plan | None:
-    """Return `plan` after `fixes`, or None where what they give is not a plan."""
-    document: Json = dump(plan)
+def _apply(plan: Plan, fixes: Iterable[Fix], document: Json) -> Plan | None:
+    """Return `plan`, written as `document`, after `fixes`; None where they give no plan."""
     for fix in fixes:
         for edit in fix.edits:
             _edit(document, edit)

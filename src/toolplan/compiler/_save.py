@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from toolplan.compiler._compile import Tools, examine, parse, to_text
 from toolplan.dialects import DIALECTS, known_dialect
 from toolplan.plan.canonical import dump
-from toolplan.plan.diagnostics import CannotExpress, Diagnostic, renamed
+from toolplan.plan.diagnostics import CannotExpress, renamed
 from toolplan.plan.model import Plan, escape_pointer, split_pointer
 from toolplan.plan.path import Json
 from toolplan.plan.text import Change, Insert, Rename, Replace, Span, edited, rewritten, spliced
@@ -25,51 +25,39 @@ def fixed_text(text: str, dialect: str = "toolplan", tools: Tools | None = None)
         ToolplanError: there is no such dialect.
     """
     written = parse(text, dialect, tools).plan
-    fixed, diagnostics, _ = examine(text, dialect, tools)
+    _, diagnostics, fixed, _ = examine(text, dialect, tools)
     if written is None or fixed is None:
         return None
     if written == fixed:
         return text
-    new = _in_place(text, written, fixed, diagnostics, dialect)
-    if new is not None and parse(new, dialect, tools).plan == fixed:
+    names = dict(each for found in diagnostics if (each := renamed(found.fix)) is not None)
+    changes = list(_changes("", "", dump(written), dump(fixed), names))
+    new = _in_place(text, [each for each in changes if each is not None], dialect)
+    if new is not None and None not in changes and parse(new, dialect, tools).plan == fixed:
         return new
     new = _printed(text, written, fixed, dialect, tools)
     return new if new is not None and parse(new, dialect, tools).plan == fixed else None
 
 
-def _in_place(
-    text: str, written: Plan, fixed: Plan, diagnostics: tuple[Diagnostic, ...], dialect: str
-) -> str | None:
-    before, after = dump(written), dump(fixed)
-    names = dict(each for found in diagnostics if (each := renamed(found.fix)) is not None)
-    found = list(_changes("", "", before, after, names))
-    changes = [each for each in found if each is not None]
-    if len(changes) < len(found):
-        return None
-    if dialect != "toolplan":
-        return _located(text, changes, dialect)
-    span = DIALECTS[dialect].locate(text, "")
-    block = None if span is None else edited(text[span.start : span.end], changes)
-    return None if span is None or block is None else text[: span.start] + block + text[span.end :]
-
-
-def _located(text: str, changes: Sequence[Change], dialect: str) -> str | None:
+def _in_place(text: str, changes: Sequence[Change], dialect: str) -> str | None:
     """Return `text` with `changes`, each where `dialect` says that its pointer stands."""
+    locate = DIALECTS[dialect].locate
+    if dialect == "toolplan":
+        span = locate(text, "")
+        block = None if span is None else edited(text[span.start : span.end], changes)
+        return span and block and text[: span.start] + block + text[span.end :]
     parts: list[tuple[Span, str]] = []
     for change in changes:
-        if isinstance(change, Insert):
-            return None
-        if isinstance(change, Rename):
-            old, new = split_pointer(change.pointer)[-1], change.name
-        else:
-            old, new = change.old, change.value
-        is_key = isinstance(change, Rename)
-        span = DIALECTS[dialect].locate(text, change.pointer, key=is_key)
-        if span is None:
-            return None
-        part = text[span.start : span.end]
+        match change:
+            case Insert():
+                return None
+            case Rename(pointer, new):
+                span, old = locate(text, pointer, key=True), split_pointer(pointer)[-1]
+            case Replace(pointer, old, new):
+                span = locate(text, pointer)
+        part = "" if span is None else text[span.start : span.end]
         token = rewritten(part.strip(), old, new)
-        if token is None:
+        if span is None or token is None:
             return None
         start = span.start + len(part) - len(part.lstrip())
         parts.append((Span(start, start + len(part.strip())), token))

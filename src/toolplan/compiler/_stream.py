@@ -12,6 +12,7 @@ from toolplan.compiler.rules.pages import may_get_pages
 from toolplan.dialects import known_dialect
 from toolplan.plan.model import Limits, Plan, Step, step_refs
 from toolplan.policy import Policy, Verdict
+from toolplan.schema.tool import Toolbox
 
 _MOST_EXAMINED = 64
 """Maximum number of steps examined to check one: those that it refers to, and so on."""
@@ -33,21 +34,14 @@ def compile_stream(
     that it refers to may still be unwritten. The check of the whole plan decides: a started step
     that is not in the plan, or differs there, has to be stopped (`toolplan.run_stream` does).
 
-    Each character is read once. A dialect that cannot stream (`Dialect.stream` returns None) has no
-    step before the end.
-
-    Args:
-        chunks: the text, cut anywhere.
-        dialect: a name in `toolplan.dialects.DIALECTS`.
-        tools: what the plan may call.
-        limits: how large a plan may be; nothing is read beyond `text_bytes`.
-        policy: what the plan may use.
-        rules: what plans are checked by; None for the rules of all installed packages.
+    `chunks` are the text, cut anywhere; each character is read once, and none beyond
+    `limits.text_bytes`. A dialect that cannot stream (`Dialect.stream` returns None) has no step
+    before the end. The other arguments are those of `compile_plan`.
 
     Raises:
         ToolplanError: there is no such dialect.
     """
-    return CompileStream(chunks, dialect, tools, limits, policy, rules)
+    return CompileStream(chunks, dialect, toolbox(tools), limits, policy, rules)
 
 
 class CompileStream:
@@ -57,20 +51,16 @@ class CompileStream:
         self,
         chunks: AsyncIterator[str],
         dialect: str,
-        tools: Tools,
+        tools: Toolbox,
         limits: Limits,
         policy: Policy,
         rules: Sequence[Rule] | None,
     ) -> None:
-        self._pieces: list[str] = []
-        self._chunks = chunks
+        self._chunks, self._dialect, self._tools = chunks, dialect, tools
+        self._limits, self._policy, self._rules = limits, policy, rules
+        self._reader = known_dialect(dialect).stream(tools.signatures, limits)
         self._given = self._give()
-        self._dialect = dialect
-        self._tools = toolbox(tools)
-        self._limits = limits
-        self._policy = policy
-        self._rules = rules
-        self._reader = known_dialect(dialect).stream(self._tools.signatures, limits)
+        self._pieces: list[str] = []
         self._steps: dict[str, Step] = {}
         self._compiled: Compiled | None = None
 

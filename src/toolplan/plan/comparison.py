@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import defaultdict, deque
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from functools import partial
 from graphlib import CycleError, TopologicalSorter
 from typing import Final, Literal, NamedTuple, TypeAlias, cast
@@ -18,10 +18,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from toolplan.plan.canonical import dump
-from toolplan.plan.model import Plan, Step, escape_pointer, needs, rename_steps, step_refs
+from toolplan.plan.model import Plan, Step, join_pointer, needs, rename_steps, step_refs
 from toolplan.plan.path import Json, NotThere, Path, select
 
-_OUTPUT: Final = None
 _MOST_COMPARED: Final = 100  # so that it takes no longer than reading the plans
 
 
@@ -42,6 +41,12 @@ class Change(NamedTuple):
     pointer: str
     before: Json | Absent
     after: Json | Absent
+
+    def to_json(self) -> Json:
+        """Return the change as a JSON object; an absent value has no key."""
+        values = {"before": self.before, "after": self.after}
+        present = {name: each for name, each in values.items() if not isinstance(each, Absent)}
+        return {"pointer": self.pointer, **present}
 
 
 class StepChange(Struct, frozen=True):
@@ -80,58 +85,39 @@ class Comparison(Struct, frozen=True):
                 **({} if each.before is None else {"before": each.before}),
                 **({} if each.after is None else {"after": each.after}),
                 "tool": each.tool,
-                "changes": _changes_to_json(each.changes),
+                "changes": [change.to_json() for change in each.changes],
             }
             for each in self.steps
         ]
-        return {"same": self.same, "steps": steps, "output": _changes_to_json(self.output)}
+        output: list[Json] = [change.to_json() for change in self.output]
+        return {"same": self.same, "steps": steps, "output": output}
 
 
 def compare_plans(before: Plan, after: Plan) -> Comparison:
     """Return what differs between two plans; the ids of their steps may differ."""
     matched = _matched(before, after)
-    shared = {old: f"m{at}" for at, old in enumerate(matched.values())}
-    old = _documents(before, shared, "b")
-    new = _documents(after, {name: shared[partner] for name, partner in matched.items()}, "a")
+    names = {old: new for new, old in matched.items()}
+    others = {step.id: f"-{step.id}" for step in before.steps}  # no id begins so
+    renamed = rename_steps(before, others | names)
+    old = {
+        step.id: (_compared(step), _compared(other))
+        for step, other in zip(before.steps, renamed.steps, strict=True)
+    }
     found: list[StepChange] = []
     for step in after.steps:
-        partner = matched.get(step.id)
-        changes = _changes(_bare(step) if partner is None else old[partner], new[step.id])
+        partner, new = matched.get(step.id), _compared(step)
         if partner is None:
+            bare = _compared(Step(step.id, step.tool))
+            changes = _changes(bare, bare, new)
             found.append(StepChange("added", None, step.id, step.tool, changes))
-        elif changes:
+        elif changes := _changes(*old[partner], new):
             found.append(StepChange("changed", partner, step.id, step.tool, changes))
     for step in before.steps:
-        if step.id not in shared:
-            changes = _changes(old[step.id], _bare(step))
+        if step.id not in names:
+            changes = _changes(*old[step.id], _compared(Step(step.id, step.tool)))
             found.append(StepChange("removed", step.id, None, step.tool, changes))
-    return Comparison(tuple(found), _changes(old[_OUTPUT], new[_OUTPUT]), matched)
-
-
-class _Document(NamedTuple):
-    """A value as it is written, and the same with step ids that both plans share."""
-
-    written: Json | Absent
-    shared: Json | Absent
-
-
-def _documents(plan: Plan, shared: Mapping[str, str], prefix: str) -> dict[str | None, _Document]:
-    """Return what is compared of each step, by its id, and of the output.
-
-    `shared` are the ids that both plans have; other steps are named by `prefix` and position.
-    """
-    names = {step.id: shared.get(step.id, f"{prefix}{at}") for at, step in enumerate(plan.steps)}
-    renamed = rename_steps(plan, names)
-    found: dict[str | None, _Document] = {_OUTPUT: _Document(_output(plan), _output(renamed))}
-    for step, other in zip(plan.steps, renamed.steps, strict=True):
-        found[step.id] = _Document(_compared(step), _compared(other))
-    return found
-
-
-def _bare(step: Step) -> _Document:
-    """Return the call of a tool without anything else."""
-    call: Json = {"tool": step.tool, "args": {}}
-    return _Document(call, call)
+    output = _changes(_output(before), _output(renamed), _output(after))
+    return Comparison(tuple(found), output, matched)
 
 
 def _compared(step: Step) -> Json:
@@ -145,25 +131,29 @@ def _output(plan: Plan) -> Json | Absent:
     return ABSENT if plan.output is None else dump(Plan((), plan.output))["output"]
 
 
-# Steps are matched in rounds: those that make the same call for the same steps and need matched
-# steps; those that make the same call for the same steps; those that make the same call; those of
-# one tool that are most alike. The first round keeps equal calls apart: each is matched together
-# with the steps that need it.
-
-
 def _matched(before: Plan, after: Plan) -> dict[str, str]:
-    """Return steps of `after`, each with the step of `before` that it is."""
+    """Return steps of `after`, each with the step of `before` that it is.
+
+    They are matched in rounds: those that make the same call for the same steps and need matched
+    steps; those that make the same call for the same steps; those that make the same call; those of
+    one tool that are most alike. The first round keeps equal calls apart: each is matched together
+    with the steps that need it.
+    """
     old, new = _keys(before), _keys(after)
     found: dict[str, str] = {}
-
-    def with_needs(step: Step) -> Hashable:
-        return new[step.id], frozenset(found.get(name) for name in needs(step))
-
     old_needs = {step.id: (old[step.id], frozenset(needs(step))) for step in before.steps}
-    _pair(old_needs, _in_order(after), with_needs, found)
-    _pair(old, after.steps, lambda step: new[step.id], found)
+    _pair(
+        old_needs,
+        # read one by one: what is found for one step is part of the next one's key
+        (
+            (step.id, (new[step.id], frozenset(found.get(name) for name in needs(step))))
+            for step in _in_order(after)
+        ),
+        found,
+    )
+    _pair(old, ((step.id, new[step.id]) for step in after.steps), found)
     calls = {name: key[0] for name, key in old.items()}
-    _pair(calls, after.steps, lambda step: new[step.id][0], found)
+    _pair(calls, ((step.id, new[step.id][0]) for step in after.steps), found)
     taken = set(found.values())
     free = defaultdict[str, list[Step]](list)
     for step in before.steps:
@@ -180,19 +170,18 @@ def _matched(before: Plan, after: Plan) -> dict[str, str]:
 
 def _pair(
     before: Mapping[str, Hashable],
-    after: Iterable[Step],
-    key: Callable[[Step], Hashable],
+    after: Iterable[tuple[str, Hashable]],
     found: dict[str, str],
 ) -> None:
     """Add steps of `after` and steps of the same key, in the order of `before`, to `found`."""
     taken = set(found.values())
     waiting = defaultdict[Hashable, deque[str]](deque)
-    for name, old in before.items():
+    for name, key in before.items():
         if name not in taken:
-            waiting[old].append(name)
-    for step in after:
-        if step.id not in found and (alike := waiting[key(step)]):
-            found[step.id] = alike.popleft()
+            waiting[key].append(name)
+    for name, key in after:
+        if name not in found and (alike := waiting[key]):
+            found[name] = alike.popleft()
 
 
 def _likeness(one: Step, other: Step) -> tuple[int, bool]:
@@ -235,18 +224,19 @@ def _digest(document: Json) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
-def _changes(before: _Document, after: _Document) -> tuple[Change, ...]:
+def _changes(
+    written: Json | Absent, renamed: Json | Absent, after: Json | Absent
+) -> tuple[Change, ...]:
+    """Return where `renamed` and `after` differ; the old values are those `written`."""
     return tuple(
-        Change(
-            "".join(f"/{escape_pointer(str(key))}" for key in path),
-            _at(before.written, path),
-            _at(after.written, path),
-        )
-        for path in _differing(before.shared, after.shared)
+        Change(join_pointer(path), _at(written, path), _at(after, path))
+        for path in _differing(renamed, after)
     )
 
 
-def _differing(one: Json | Absent, other: Json | Absent, *path: str | int) -> Iterator[Path]:
+def _differing(
+    one: Json | Absent, other: Json | Absent, *path: str | int
+) -> Iterator[tuple[str | int, ...]]:
     """Yield the smallest parts that differ; lists of different lengths differ as a whole."""
     if _is_same(one, other):
         return
@@ -272,14 +262,3 @@ def _is_same(one: Json | Absent, other: Json | Absent) -> bool:
     if isinstance(one, Absent) or isinstance(other, Absent):
         return one is other
     return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
-
-
-def _changes_to_json(changes: Iterable[Change]) -> Json:
-    return [
-        {
-            "pointer": each.pointer,
-            **({} if isinstance(each.before, Absent) else {"before": each.before}),
-            **({} if isinstance(each.after, Absent) else {"after": each.after}),
-        }
-        for each in changes
-    ]

@@ -6,7 +6,7 @@ any reference is always one `Literal`, so that two plans that say the same are e
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from typing import Final, TypeAlias
 from typing import Literal as OneOf
 
@@ -96,6 +96,8 @@ class Object(Struct, frozen=True):
 
 
 Value: TypeAlias = Literal | Ref | Template | Array | Object
+Place: TypeAlias = tuple[str | int, ...]
+"""The keys and indexes that lead to a value."""
 
 
 class When(Struct, frozen=True):
@@ -178,7 +180,7 @@ def template(parts: tuple[str | Ref, ...]) -> Value:
 
 def refs(value: Value) -> Iterator[Ref]:
     """Yield every reference in `value`, left to right."""
-    return (ref for _, ref in located_refs(value, ""))
+    return (ref for _, ref, _ in placed_refs(value))
 
 
 def step_values(step: Step) -> Iterator[tuple[str, Value]]:
@@ -203,21 +205,83 @@ def step_refs(step: Step) -> Iterator[tuple[str, Ref]]:
 
 def located_refs(value: Value, pointer: str) -> Iterator[tuple[str, Ref]]:
     """Yield every reference in `value` with its pointer, where `value` itself is at `pointer`."""
+    return ((pointer + join_pointer(place), ref) for place, ref, _ in placed_refs(value))
+
+
+def placed_refs(value: Value, place: Place = ()) -> Iterator[tuple[Place, Ref, bool]]:
+    """Yield every reference in `value` with its place, and whether it is the whole value there."""
     match value:
         case Literal():
             return
         case Ref():
-            yield pointer, value
+            yield place, value, True
         case Template(parts):
-            for part in parts:
-                if isinstance(part, Ref):
-                    yield pointer, part
+            yield from ((place, part, False) for part in parts if isinstance(part, Ref))
         case Array(items):
             for at, item in enumerate(items):
-                yield from located_refs(item, f"{pointer}/{at}")
+                yield from placed_refs(item, (*place, at))
         case Object(fields):
             for key, inner in fields:
-                yield from located_refs(inner, f"{pointer}/{escape_pointer(key)}")
+                yield from placed_refs(inner, (*place, key))
+
+
+def bare(value: Value | Json) -> Value | Json:
+    """Return the JSON of a literal; all else as it is."""
+    return value.value if isinstance(value, Literal) else value
+
+
+def members(value: Value | Json) -> Iterable[tuple[str | int, Value | Json]]:
+    """Return what a list or object holds, each with its key or index; nothing for others."""
+    match value:
+        case Array(items) | (list() as items):
+            return enumerate(items)
+        case Object(fields):
+            return fields
+        case dict():
+            return value.items()
+        case _:
+            return ()
+
+
+def constants(
+    value: Value | Json, pointer: str, field: str = ""
+) -> Iterator[tuple[str, str, Json]]:
+    """Yield each text, number, boolean and null that is written out in `value`.
+
+    Each comes with its pointer and the innermost key around it; `pointer` and `field` are those of
+    `value`. Of text with references it yields each part.
+    """
+    match value:
+        case Literal(constant):
+            yield from constants(constant, pointer, field)
+        case Ref():
+            return
+        case Template(parts):
+            yield from ((pointer, field, part) for part in parts if isinstance(part, str))
+        case Array() | Object() | list() | dict():
+            for key, inner in members(value):
+                name = key if isinstance(key, str) else field
+                yield from constants(inner, pointer + join_pointer((key,)), name)
+        case _:
+            yield pointer, field, value
+
+
+def all_text(value: Value | Json) -> Iterator[str]:
+    """Yield all text that is written out in `value`, keys of objects included."""
+    match value:
+        case str():
+            yield value
+        case Literal(constant):
+            yield from all_text(constant)
+        case Template(parts):
+            yield from (part for part in parts if isinstance(part, str))
+        case Array() | Object() | list() | dict():
+            for key, inner in members(value):
+                if isinstance(key, str):
+                    yield key
+                yield from all_text(inner)
+        case _:
+            return
 
 
 def needs(step: Step) -> tuple[str, ...]:
@@ -309,6 +373,11 @@ def value_at(plan: Plan, pointer: str) -> Value | None:
             case _:
                 return None
     return value
+
+
+def join_pointer(place: Place) -> str:
+    """Return the JSON pointer of `place`."""
+    return "".join([f"/{escape_pointer(str(key))}" for key in place])
 
 
 def escape_pointer(key: str) -> str:

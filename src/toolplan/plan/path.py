@@ -93,8 +93,6 @@ def parse_path(text: str) -> Path:
 
 def print_path(path: Path) -> str:
     """Return the canonical spelling of `path`; `parse_path` reads it back."""
-    if len(path) == 1 and type(path[0]) is str and path[0].isidentifier() and path[0].isascii():
-        return "." + path[0]  # most paths are one plain key
     return "".join(map(_print_segment, path))
 
 
@@ -115,25 +113,21 @@ def select(value: Json, path: Path) -> Json:
     Raises:
         NotThere: a key or index is missing, or something other than a list meets `[*]` or `[n]`.
     """
-    for at, segment in enumerate(path):
-        if segment is EVERY:
-            return _select_every(value, path, at)
-        value = _step_into(value, segment, path, at)
+    return _selected(value, path, 0)
+
+
+def _selected(value: Json, path: Path, start: int) -> Json:
+    for at in range(start, len(path)):
+        if path[at] is not EVERY:
+            value = _step_into(value, path[at], path, at)
+            continue
+        if not isinstance(value, list):
+            raise NotThere(f"{_place(path, at)} is {json_type(value)}, not a list", path)
+        parts = [_selected(item, path, at + 1) for item in value]
+        if EVERY not in path[at + 1 :]:
+            return parts
+        return [inner for part in parts if isinstance(part, list) for inner in part]
     return value
-
-
-def _select_every(value: Json, path: Path, at: int) -> Json:
-    if not isinstance(value, list):
-        raise NotThere(f"{_place(path, at)} is {json_type(value)}, not a list", path)
-    rest = path[at + 1 :]
-    if not rest:
-        return list(value)
-    if len(rest) == 1 and isinstance(rest[0], str):
-        return [_step_into(item, rest[0], path, at + 1) for item in value]
-    parts = [select(item, rest) for item in value]
-    if EVERY not in rest:
-        return parts
-    return [inner for part in parts if isinstance(part, list) for inner in part]
 
 
 def _step_into(value: Json, segment: Segment, path: Path, at: int) -> Json:

@@ -6,6 +6,7 @@ It is read as version 1.2: `yes`, `on` and dates are text. No tag of the text cr
 from __future__ import annotations
 
 import json
+import math
 import re
 from typing import Final, NamedTuple, Protocol, cast
 
@@ -209,6 +210,8 @@ class _Reader(Struct):
         if not event.implicit[0]:  # it is quoted, or its tag says that it is text
             return text
         value = self._by_look(text)
+        if isinstance(value, float) and math.isinf(value):
+            raise YamlError(f"The number {text[:40]} is too large to be stored.", _line(event))
         # whoever asked for it settles it, so that the rest of the document stays JSON
         return cast("Json", Plain(text, value, _line(event))) if self.plain_depth else value
 

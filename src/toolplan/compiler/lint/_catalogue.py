@@ -15,11 +15,11 @@ from toolplan.tools.search import stem, terms
 
 ID_WORDS: Final = frozenset(("id", "ids", "uuid", "uuids", "guid", "guids"))
 
+_NARROWED: Final = frozenset(("format", "enum", "const", "pattern", "anyOf", "oneOf", "allOf"))
 _LISTS: Final[frozenset[JsonType]] = frozenset(("array",))
 _TEXTS: Final[frozenset[JsonType]] = frozenset(("string",))
-_NARROWED: Final = frozenset(("format", "enum", "const", "pattern", "anyOf", "oneOf", "allOf"))
-_MAPS: Final = ("properties", "patternProperties", "$defs", "definitions")
-_MOST_DEPTH: Final = 12
+_VALUES: Final = frozenset(("enum", "const", "examples", "default"))
+_MOST_DEPTH: Final = 24
 _FEWEST_TERMS: Final = 3
 _NEARLY_ALL: Final = 0.9
 _MOST_COMPARED: Final = 300
@@ -89,10 +89,8 @@ class Catalogue:
     @cached_property
     def fields(self) -> Mapping[str, frozenset[str]]:
         """The output fields of every tool, in lower case, singular, as one word."""
-        return {
-            name: frozenset(map(_joined, _fields(tool.raw_output, 0)))
-            for name, tool in self.toolbox.items()
-        }
+        tools = self.toolbox.items()
+        return {name: frozenset(map(_joined, _fields(tool.raw_output))) for name, tool in tools}
 
     @cached_property
     def output_fields(self) -> frozenset[str]:
@@ -106,15 +104,15 @@ class Catalogue:
         They only read, do not require the identifier of that thing, and return an `id` or declare
         no output.
         """
-        found: dict[str, list[Tool]] = {}
+        found: dict[str, tuple[Tool, ...]] = {}
         for tool in self.toolbox.values():
             has_ids = tool.raw_output is None or bool(self.fields[tool.name] & ID_WORDS)
             if tool.has_effects or not has_ids:
                 continue
             first = {each.thing for each in self.arguments[tool.name] if each.needed}
             for word in {stem(word) for word in words(tool.name)} - first:
-                found.setdefault(word, []).append(tool)
-        return {word: tuple(tools) for word, tools in found.items()}
+                found[word] = (*found.get(word, ()), tool)
+        return found
 
     @cached_property
     def alike(self) -> Mapping[str, tuple[str, ...]]:
@@ -144,41 +142,27 @@ class Catalogue:
 
 
 def _arguments(tool: Tool) -> Iterator[Argument]:
-    if tool.unusable is not None:
-        return
-    needed = required(tool.input)
-    for name in tool.signature.inputs:
+    needed = required(tool.input) if tool.unusable is None else ()
+    for name in tool.signature.inputs if tool.unusable is None else ():
         found = at(tool.input, (name,))
-        schema = found if isinstance(found, Schema) else None
-        one, texts = schema, False
-        if schema is not None:
-            kinds = types_of(schema) - {"null"}
-            if kinds == _LISTS:
-                inner = elements(schema)
-                one = inner if isinstance(inner, Schema) else None
-                kinds = types_of(one) if one is not None else kinds
-            texts = kinds == _TEXTS
+        schema = one = found if isinstance(found, Schema) else None
+        if schema is not None and types_of(schema) - {"null"} == _LISTS:
+            inner = elements(schema)
+            one = inner if isinstance(inner, Schema) else None
+        texts = one is not None and types_of(one) - {"null"} == _TEXTS
         node = one.node if one is not None and isinstance(one.node, dict) else {}
         yield Argument(tool, name, schema, node, texts, name in needed)
 
 
-def _fields(schema: Json, depth: int) -> Iterator[str]:
+def _fields(schema: Json, depth: int = 0) -> Iterator[str]:
     """Yield the names of all properties anywhere in `schema`."""
-    if depth > _MOST_DEPTH:
-        return
-    if isinstance(schema, list):
-        for part in schema:
-            yield from _fields(part, depth + 1)
-    if not isinstance(schema, dict):
-        return
-    properties = schema.get("properties")
-    if isinstance(properties, dict):
-        yield from properties
-    for key, part in schema.items():
-        if key not in ("enum", "const", "examples", "default"):
-            parts = part.values() if key in _MAPS and isinstance(part, dict) else (part,)
-            for inner in parts:
-                yield from _fields(inner, depth + 1)
+    parts = schema if isinstance(schema, list) and depth < _MOST_DEPTH else []
+    if isinstance(schema, dict) and depth < _MOST_DEPTH:
+        properties = schema.get("properties")
+        yield from properties if isinstance(properties, dict) else ()
+        parts = [each for key, each in schema.items() if key not in _VALUES]
+    for part in parts:
+        yield from _fields(part, depth + 1)
 
 
 def _joined(name: str) -> str:

@@ -6,9 +6,9 @@ A lint is a function that yields its findings about one tool. Its name is the co
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import wraps
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, TypeAlias
 
 from toolplan.compiler.lint._catalogue import ID_WORDS, Argument, Catalogue, Finding
 from toolplan.plan.diagnostics import words
@@ -39,39 +39,30 @@ _SAYS_ID: Final = re.compile(
 _NAMING: Final = ID_WORDS | {"code", "key", "name", "names", "number", "slug", "token"}
 
 
-class Report(NamedTuple):
-    """A finding of one lint: its place in the tool object, a sentence of fact, and help."""
-
-    pointer: str
-    message: str
-    help: str
-
-
-LintFunction: TypeAlias = Callable[[Tool, Catalogue], Iterable[Report]]
+Report: TypeAlias = tuple[str, str, str]
+"""The place of a finding in the tool object, a sentence of fact, and help."""
+Lint: TypeAlias = Callable[[Tool, Catalogue], Iterator[Report]]
 ArgumentTest: TypeAlias = Callable[[Argument, Catalogue], object]
 
-LINTS: Final[dict[str, LintFunction]] = {}
+LINTS: Final[dict[str, Lint]] = {}
 """All lints by their codes, in the order of their findings."""
 
 
-def _lint(function: LintFunction) -> LintFunction:
-    name = getattr(function, "__name__", "")
-    LINTS[name.replace("_", "-")] = function
+def _lint(function: Lint) -> Lint:
+    LINTS[getattr(function, "__name__", "").replace("_", "-")] = function
     return function
 
 
-def _argument_lint(message: str, help: str) -> Callable[[ArgumentTest], LintFunction]:
+def _argument_lint(message: str, help: str) -> Callable[[ArgumentTest], Lint]:
     """Make a lint of a test of one argument, whose name stands for `{}` in message and help."""
 
-    def made(test: ArgumentTest) -> LintFunction:
+    def made(test: ArgumentTest) -> Lint:
         @wraps(test)
         def find(tool: Tool, catalogue: Catalogue) -> Iterator[Report]:
             for each in catalogue.arguments[tool.name]:
                 if test(each, catalogue):
                     name = repr(each.name)
-                    yield Report(
-                        each.pointer, message.replace("{}", name), help.replace("{}", name)
-                    )
+                    yield each.pointer, message.replace("{}", name), help.replace("{}", name)
 
         return _lint(find)
 
@@ -85,12 +76,10 @@ def unusable_schema(tool: Tool, _: Catalogue) -> Iterator[Report]:
     With an invalid input schema the tool cannot be called. With an invalid output schema references
     to its results are not checked.
     """
-    if tool.unusable is not None:
-        yield Report("/input_schema", f"The schema is invalid: {tool.unusable}.", "Fix the schema.")
-    if tool.output_fault is not None:
-        yield Report(
-            "/output_schema", f"The schema is invalid: {tool.output_fault}.", "Fix the schema."
-        )
+    faults = {"/input_schema": tool.unusable, "/output_schema": tool.output_fault}
+    for place, fault in faults.items():
+        if fault is not None:
+            yield place, f"The schema is invalid: {fault}.", "Fix the schema."
 
 
 @_lint
@@ -102,7 +91,7 @@ def no_description(tool: Tool, _: Catalogue) -> Iterator[Report]:
     said = [word for word in words(tool.description) if word not in words(tool.name)]
     if len(said) < _SHORTEST_DESCRIPTION:
         content = "is empty" if not tool.description.strip() else "says little more than the name"
-        yield Report(
+        yield (
             "/description",
             f"The description {content}.",
             "Say in a sentence what the tool returns or changes.",
@@ -116,7 +105,7 @@ def no_output_schema(tool: Tool, _: Catalogue) -> Iterator[Report]:
     Without it, references to its result can only be checked during the run.
     """
     if tool.raw_output is None and tool.compute_output is None:
-        yield Report(
+        yield (
             "/output_schema",
             "The tool declares no output schema.",
             "Declare an output schema (MCP: outputSchema); until then it is learned from results.",
@@ -134,10 +123,9 @@ def unknown_completeness(tool: Tool, _: Catalogue) -> Iterator[Report]:
     if paging is None or paging.limit is None or paging.can_page or paging.facts.shows_end:
         return
     if not paging.limit.gives_all and not paging.gives_headers:
-        name = paging.limit.name
-        yield Report(
+        yield (
             f"/input_schema/properties/{escape_pointer(paging.limit.path[0])}",
-            f"{name!r} limits the list, and nothing shows whether more rows follow.",
+            f"{paging.limit.name!r} limits the list, and nothing shows whether more rows follow.",
             "Return a total or `has_more`, or take a page, an offset or a cursor; or say in the"
             " schema that the list is whole: `x-pages` false.",
         )
@@ -150,7 +138,7 @@ def unknown_effects(tool: Tool, _: Catalogue) -> Iterator[Report]:
     A tool without it is treated as destructive: every plan that calls it needs approval.
     """
     if tool.effects is Effects.UNKNOWN:
-        yield Report(
+        yield (
             "/annotations",
             "The tool does not declare whether a call changes anything.",
             "Annotate it (MCP: readOnlyHint, destructiveHint), or label it: --effects TOOL=read.",
@@ -220,11 +208,8 @@ def indistinguishable_arguments(tool: Tool, catalogue: Catalogue) -> Iterator[Re
     for group in alike.values():
         if len(group) > 1:
             names = _shown([each.name for each in group])
-            yield Report(
-                group[0].pointer,
-                f"These arguments differ only in their names: {names}.",
-                "Describe each of them.",
-            )
+            message = f"These arguments differ only in their names: {names}."
+            yield group[0].pointer, message, "Describe each of them."
 
 
 def _shown(names: Sequence[str]) -> str:
@@ -240,7 +225,7 @@ def huge_enum(tool: Tool, catalogue: Catalogue) -> Iterator[Report]:
     for each in catalogue.arguments[tool.name]:
         values = each.node.get("enum")
         if isinstance(values, list) and len(values) > HUGE_ENUM:
-            yield Report(
+            yield (
                 each.pointer,
                 f"{each.name!r} lists {len(values)} values.",
                 "Accept a text, and offer a tool that finds the right value.",
@@ -265,9 +250,8 @@ def similar_tools(tool: Tool, catalogue: Catalogue) -> Iterator[Report]:
 
     A planner can only guess which one is meant.
     """
-    others = catalogue.alike.get(tool.name, ())
-    if others:
-        yield Report(
+    if others := catalogue.alike.get(tool.name, ()):
+        yield (
             "/description",
             f"The description is nearly the same as that of {_shown(others)}.",
             "Say in each how it differs, or offer only one of them.",

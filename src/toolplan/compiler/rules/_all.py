@@ -10,95 +10,68 @@ from msgspec.structs import replace
 
 from toolplan.base.errors import ToolplanError
 from toolplan.base.extensions import EntryPoint, Extensions, described
-from toolplan.compiler.rules._context import PlanContext
-from toolplan.compiler.rules._rule import Problem, Rule
+from toolplan.compiler.rules import (
+    arguments,
+    calls,
+    invented_literal,
+    lists,
+    order,
+    pages,
+    policies,
+    references,
+    texts,
+    tool_names,
+    when_schema,
+)
+from toolplan.compiler.rules._context import PlanContext, Problem
+from toolplan.compiler.rules._rule import Rule
 from toolplan.compiler.rules._syntax import SYNTAX_PAGES
-from toolplan.compiler.rules.arguments import (
-    argument_type,
-    argument_value,
-    missing_argument,
-    pattern_not_checked,
-    retry_unsafe,
-    unknown_argument,
-)
-from toolplan.compiler.rules.calls import duplicate_call, ratio_over_filtered
-from toolplan.compiler.rules.invented_literal import invented_literal
-from toolplan.compiler.rules.lists import fan_out_large, item_outside_for_each, list_into_scalar
-from toolplan.compiler.rules.order import (
-    cycle,
-    maybe_skipped,
-    redundant_after,
-    self_reference,
-    unused_step,
-)
-from toolplan.compiler.rules.pages import cannot_page, part_of_list
-from toolplan.compiler.rules.policies import (
-    flow_refused,
-    policy_argument,
-    policy_output,
-    policy_tool,
-    tool_not_allowed,
-    untrusted_argument,
-    untrusted_condition,
-    untrusted_count,
-)
-from toolplan.compiler.rules.references import (
-    learned_output,
-    maybe_null,
-    not_a_list,
-    reference_type,
-    unknown_output,
-    unknown_step,
-)
-from toolplan.compiler.rules.texts import ellipsis, secret_literal, unread_reference
-from toolplan.compiler.rules.tool_names import output_schema, tool_alias, tool_schema, unknown_tool
-from toolplan.compiler.rules.when_schema import when_schema
 from toolplan.plan.diagnostics import Diagnostic
 
 # The called tool first, then its arguments, then the references between steps: whoever corrects a
 # plan from the top seldom corrects the same place twice.
 RULES: Final[tuple[Rule, ...]] = (
-    unknown_tool,
-    tool_alias,
-    tool_not_allowed,
-    tool_schema,
-    output_schema,
-    missing_argument,
-    unknown_argument,
-    argument_type,
-    cannot_page,
-    argument_value,
-    pattern_not_checked,
-    retry_unsafe,
-    secret_literal,
-    invented_literal,
-    ellipsis,
-    unread_reference,
-    unknown_step,
-    self_reference,
-    cycle,
-    item_outside_for_each,
-    unknown_output,
-    not_a_list,
-    list_into_scalar,
-    reference_type,
-    maybe_null,
-    learned_output,
-    when_schema,
-    maybe_skipped,
-    unused_step,
-    duplicate_call,
-    redundant_after,
-    part_of_list,
-    ratio_over_filtered,
-    policy_tool,
-    policy_output,
-    policy_argument,
-    flow_refused,
-    untrusted_argument,
-    untrusted_condition,
-    untrusted_count,
-    fan_out_large,
+    tool_names.unknown_tool,
+    tool_names.tool_alias,
+    policies.tool_not_allowed,
+    tool_names.tool_schema,
+    tool_names.output_schema,
+    arguments.missing_argument,
+    arguments.unknown_argument,
+    arguments.argument_type,
+    pages.cannot_page,
+    arguments.argument_value,
+    arguments.pattern_not_checked,
+    arguments.retry_unsafe,
+    texts.secret_literal,
+    invented_literal.invented_literal,
+    texts.ellipsis,
+    texts.unread_reference,
+    references.unknown_step,
+    order.self_reference,
+    order.cycle,
+    lists.item_outside_for_each,
+    references.unknown_output,
+    references.not_a_list,
+    lists.list_into_scalar,
+    references.reference_type,
+    references.maybe_null,
+    references.learned_output,
+    when_schema.when_schema,
+    order.maybe_skipped,
+    order.unused_step,
+    calls.duplicate_call,
+    order.redundant_after,
+    pages.part_of_list,
+    calls.ratio_over_filtered,
+    policies.policy_tool,
+    policies.policy_output,
+    policies.policy_argument,
+    policies.flow_refused,
+    policies.untrusted_argument,
+    policies.untrusted_condition,
+    policies.untrusted_count,
+    lists.fan_out_large,
 )
 
 

@@ -5,30 +5,34 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import cached_property
-from typing import Final
+from typing import Final, NamedTuple
 
 from msgspec import Struct
 
 from toolplan import schema as schemas
 from toolplan.compiler.rules._arguments import argument_violations, literal_part
-from toolplan.compiler.rules._texts import all_text
 from toolplan.dates import Times
 from toolplan.plan.canonical import dump_value
-from toolplan.plan.diagnostics import Edit, Suggestion, suggest
+from toolplan.plan.diagnostics import Edit, Fix, Suggestion, suggest
 from toolplan.plan.model import (
     INDEX,
     RESERVED_IDS,
     Array,
     Literal,
     Object,
+    Place,
     Plan,
     Ref,
     Step,
     Template,
     Value,
+    all_text,
+    constants,
     escape_pointer,
+    join_pointer,
     located_refs,
     map_refs,
+    placed_refs,
     step_refs,
     value_at,
 )
@@ -46,6 +50,54 @@ MAX_COMPARISONS: Final = 100_000
 """The most comparisons of names that are made for one plan."""
 
 
+class Problem(Struct, frozen=True):
+    """What a rule found: a sentence, the JSON pointer of its place, the step, and what to do."""
+
+    message: str
+    pointer: str
+    step: str | None = None
+    help: str | None = None
+    fix: Fix | None = None
+
+
+class Call(NamedTuple):
+    """A step, its JSON pointer, and its tool; None for a tool that is unknown or unusable."""
+
+    pointer: str
+    step: Step
+    tool: Tool | None
+
+    @property
+    def values(self) -> Iterator[tuple[str, str, Value]]:
+        """Each argument, `for_each` and the value of `when`: name, pointer in the step, value."""
+        for name, value in self.step.args.items():
+            yield name, f"/args/{escape_pointer(name)}", value
+        if self.step.for_each is not None:
+            yield "for_each", "/for_each", self.step.for_each
+        if self.step.when is not None:
+            yield "when", "/when/value", self.step.when.value
+
+    def problem(
+        self, message: str, inside: str = "", help: str | None = None, fix: Fix | None = None
+    ) -> Problem:
+        """Return a problem of this step, at the pointer `inside` of it."""
+        return Problem(message, self.pointer + inside, self.step.id, help, fix)
+
+
+class Constant(NamedTuple):
+    """A text, number, boolean or null that is written out in a step.
+
+    `argument` is the argument that holds it, or `for_each` or `when`; `field` is the innermost key
+    around it.
+    """
+
+    call: Call
+    argument: str
+    pointer: str
+    field: str
+    value: Json
+
+
 class Use(Struct, frozen=True):
     """One reference of a plan, with the schemas at its two ends.
 
@@ -57,7 +109,7 @@ class Use(Struct, frozen=True):
 
     step: Step
     position: int
-    place: tuple[str | int, ...]
+    place: Place
     ref: Ref
     whole: bool
     given: Schema | Absent | None
@@ -66,8 +118,7 @@ class Use(Struct, frozen=True):
     @property
     def pointer(self) -> str:
         """The JSON pointer, in the plan, of the value that holds the reference."""
-        tokens = "/".join(escape_pointer(str(token)) for token in self.place)
-        return f"/steps/{self.position}/{tokens}"
+        return f"/steps/{self.position}{join_pointer(self.place)}"
 
     @property
     def text(self) -> str:
@@ -78,6 +129,10 @@ class Use(Struct, frozen=True):
     def in_arguments(self) -> bool:
         """Whether the reference is in an argument, not in `for_each` or `when`."""
         return self.place[0] == "args"
+
+    def problem(self, message: str, help: str | None = None, fix: Fix | None = None) -> Problem:
+        """Return a problem of this reference."""
+        return Problem(message, self.pointer, self.step.id, help, fix)
 
 
 class PlanContext:
@@ -98,6 +153,7 @@ class PlanContext:
     ) -> None:
         self.plan = plan
         self.tools = tools
+        self.known: Mapping[str, Tool] = {} if tools is None else tools
         self.allowed = allowed
         self.policy = policy
         self.times = times
@@ -122,7 +178,7 @@ class PlanContext:
     @cached_property
     def needs(self) -> Mapping[str, tuple[str, ...]]:
         """The existing steps that each step needs, without itself."""
-        found: dict[str, dict[str, None]] = {step.id: {} for step in self.plan.steps}
+        found: dict[str, dict[str, None]] = {name: {} for name in self.steps}
         for use in self.uses:
             is_item = use.ref.step in RESERVED_IDS and use.step.for_each is not None
             if use.ref.step in found and not is_item:
@@ -131,6 +187,21 @@ class PlanContext:
             found[step.id].update((name, None) for name in step.after if name in found)
             found[step.id].pop(step.id, None)
         return {name: tuple(needed) for name, needed in found.items()}
+
+    @cached_property
+    def calls(self) -> tuple[Call, ...]:
+        """Every step, with its place and its tool."""
+        steps = enumerate(self.plan.steps)
+        return tuple(Call(f"/steps/{at}", step, self.called[step.tool]) for at, step in steps)
+
+    def constants(self, *, literal_only: bool = True) -> Iterator[Constant]:
+        """Yield what is written out; perhaps without the arguments that always must be."""
+        for call in self.calls:
+            left_out = () if literal_only or call.tool is None else call.tool.input.literal_only
+            for name, place, value in call.values:
+                if name not in left_out:
+                    for each in constants(value, call.pointer + place, name):
+                        yield Constant(call, name, *each)
 
     def suggest(self, name: str, names: Collection[str]) -> Suggestion:
         """Return those of `names` that may have been meant by `name`.
@@ -147,28 +218,24 @@ class PlanContext:
     @cached_property
     def called(self) -> Mapping[str, Tool | None]:
         """The tools that steps call, by name; None where one is unknown or unusable."""
-        tools: Mapping[str, Tool] = {} if self.tools is None else self.tools
-        found = {step.tool: tools.get(step.tool) for step in self.plan.steps}
-        return {
-            name: None if tool is None or tool.unusable is not None else tool
-            for name, tool in found.items()
-        }
+        names = dict.fromkeys(step.tool for step in self.plan.steps)
+        found = ((name, self.known.get(name)) for name in names)
+        return {name: tool if tool and tool.unusable is None else None for name, tool in found}
 
     @cached_property
-    def violations(self) -> tuple[tuple[int, Step, Violation], ...]:
-        """Violations in the literal arguments, each with the position and the step.
+    def violations(self) -> tuple[tuple[Call, Violation], ...]:
+        """What is wrong in the literal arguments; pointers are relative to the arguments.
 
-        Pointers are relative to the arguments. Problems that the tool itself reports are included.
+        Problems that the tool itself reports are included.
         """
-        found: list[tuple[int, Step, Violation]] = []
-        for position, step in enumerate(self.plan.steps):
-            tool = self.tool(step)
-            if tool is None:
-                continue
-            found += [(position, step, each) for each in argument_violations(step, tool.input)]
-            if (computed := self._compute(step, tool)) is not None:
-                problems = (Violation("value", at, text) for at, text in computed.problems)
-                found += [(position, step, each) for each in problems]
+        found: list[tuple[Call, Violation]] = []
+        for call in self.calls:
+            if call.tool is not None:
+                step, tool = call.step, call.tool
+                found += [(call, each) for each in argument_violations(step, tool.input)]
+                if (computed := self._compute(step, tool)) is not None:
+                    problems = (Violation("value", at, text) for at, text in computed.problems)
+                    found += [(call, each) for each in problems]
         return tuple(found)
 
     def output(self, step_id: str) -> Schema | None:
@@ -203,7 +270,7 @@ class PlanContext:
             for name, value in step.args.items():
                 if isinstance(value, Literal):
                     continue
-                for place, ref, whole in _located(value, ("args", name)):
+                for place, ref, whole in placed_refs(value, ("args", name)):
                     taken = None
                     if tool is not None:
                         # what must be written out must be so in all of its parts
@@ -212,9 +279,9 @@ class PlanContext:
                     given = self.type_of(ref, step)
                     found.append(Use(step, position, place, ref, whole, given, taken))
             # neither may use the item: `when` is decided before there is one
-            others = [] if step.for_each is None else [*_located(step.for_each, ("for_each",))]
+            others = [] if step.for_each is None else [*placed_refs(step.for_each, ("for_each",))]
             if step.when is not None:
-                others += _located(step.when.value, ("when", "value"))
+                others += placed_refs(step.when.value, ("when", "value"))
             for place, ref, whole in others:
                 given = self.type_of(ref, None)
                 found.append(Use(step, position, place, ref, whole, given, None))
@@ -228,9 +295,15 @@ class PlanContext:
 
     @cached_property
     def text(self) -> str:
-        """All literal texts of the arguments, joined, to test quickly whether any has a mark."""
-        values = (value for step in self.plan.steps for value in step.args.values())
-        return "\n".join(text for value in values for text in all_text(value))
+        """All that is written out in steps, joined, to test quickly whether any has a mark."""
+        found: list[str] = []
+        for step in self.plan.steps:
+            for value in (*step.args.values(), step.for_each, step.when and step.when.value):
+                if isinstance(value, Literal) and isinstance(value.value, str):
+                    found.append(value.value)
+                elif value is not None and not isinstance(value, Ref):
+                    found += all_text(value)
+        return "\n".join(found)
 
     @cached_property
     def readers(self) -> Mapping[str, list[Use]]:
@@ -250,7 +323,7 @@ class PlanContext:
     @cached_property
     def vouched(self) -> Vouched:
         """The policy for the known tools."""
-        return Vouched(self.policy, {} if self.tools is None else self.tools)
+        return Vouched(self.policy, self.known)
 
     @cached_property
     def order(self) -> tuple[str, ...]:
@@ -372,25 +445,6 @@ def ordered(positions: Mapping[str, int], needs: Mapping[str, tuple[str, ...]]) 
             if missing[reader] == 0:
                 heapq.heappush(ready, (positions[reader], reader))
     return tuple(order)
-
-
-def _located(
-    value: Value, place: tuple[str | int, ...]
-) -> Iterator[tuple[tuple[str | int, ...], Ref, bool]]:
-    """Yield the references of `value` with their places, and whether each is the whole value."""
-    match value:
-        case Ref():
-            yield place, value, True
-        case Template(parts):
-            yield from ((place, part, False) for part in parts if isinstance(part, Ref))
-        case Array(items):
-            for position, item in enumerate(items):
-                yield from _located(item, (*place, position))
-        case Object(fields):
-            for key, inner in fields:
-                yield from _located(inner, (*place, key))
-        case Literal():
-            return
 
 
 def _of_constant(constant: Json) -> Schema | None:

@@ -7,20 +7,10 @@ from collections.abc import Callable, Iterable
 from typing import TypeAlias
 
 from msgspec import Struct
+from msgspec.structs import astuple
 
-from toolplan.compiler.rules._context import PlanContext
-from toolplan.plan.diagnostics import Diagnostic, Fix, Severity
-
-
-class Problem(Struct, frozen=True):
-    """What a rule found: a sentence, the JSON pointer of its place, the step, and what to do."""
-
-    message: str
-    pointer: str
-    step: str | None = None
-    help: str | None = None
-    fix: Fix | None = None
-
+from toolplan.compiler.rules._context import PlanContext, Problem
+from toolplan.plan.diagnostics import Diagnostic, Severity
 
 RuleFunction: TypeAlias = Callable[[PlanContext], Iterable[Problem]]
 
@@ -48,15 +38,8 @@ class Rule(Struct, frozen=True):
 
     def diagnostic(self, problem: Problem) -> Diagnostic:
         """Return `problem`, which this rule found, as a diagnostic."""
-        return Diagnostic(
-            self.code,
-            self.severity,
-            problem.message,
-            problem.step,
-            problem.pointer,
-            problem.help,
-            problem.fix,
-        )
+        message, place, step, help, fix = astuple(problem)
+        return Diagnostic(self.code, self.severity, message, step, place, help, fix)
 
 
 def rule(severity: Severity = Severity.ERROR) -> Callable[[RuleFunction], Rule]:

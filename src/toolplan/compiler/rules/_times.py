@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from typing import Final, NamedTuple
 
 from toolplan.dates import DateRange, Times
@@ -30,9 +30,7 @@ class Days(NamedTuple):
     problem: str | None = None
 
 
-def days_for(
-    text: str, name: str, around: Schema, given: frozenset[str], times: Times
-) -> Days | None:
+def days_for(text: str, name: str, around: Schema, given: Set[str], times: Times) -> Days | None:
     """Return what the words `text` of the question give the date `name`, and its other side.
 
     None where `text` is no time of the question. `around` is the schema of the object with this
@@ -50,22 +48,23 @@ def days_for(
         said += f"; where what lies ahead is meant, {found.ahead}"
     if _UNCLEAR.fullmatch(_snake(name)):
         return _refused(said, f"Whether {name!r} includes its own day is not known.")
-    sides = {each: _side(each) for each in _names(around) if is_date(at(around, (each,)))}
-    days = found.range
-    if sides[name] == 0 and 1 not in sides.values() and days.last == times.today:
+    named = [node.get("properties") for node in around.nodes()]
+    names = [each for listed in named if isinstance(listed, dict) for each in listed]
+    sides = {each: _side(each) for each in names if is_date(at(around, (each,)))}
+    days, has_end = found.range, any(each.at == 1 for each in sides.values())
+    if sides[name].at == 0 and not has_end and days.last == times.today:
         days = DateRange(days.first, None)  # there is only a first day, and both end today
     return _placed(said, days, name, sides, given)
 
 
 def _placed(
-    said: str, days: DateRange, name: str, sides: Mapping[str, int | None], given: frozenset[str]
+    said: str, days: DateRange, name: str, sides: Mapping[str, _Side], given: Set[str]
 ) -> Days:
-    side = sides[name]
-    if side is None:
+    own, across = (days.first, days.last) if sides[name].at == 0 else (days.last, days.first)
+    if sides[name].at is None:
         if days.first is None or days.first != days.last:
             return _refused(said, f"{name!r} takes one day.")
         return Days(said, {name: days.first.isoformat()})
-    own, across = (days.first, days.last) if side == 0 else (days.last, days.first)
     if own is None:
         return _refused(said, f"It has no day for {name!r}.")
     values, other = {name: own.isoformat()}, _other(name, sides)
@@ -84,28 +83,29 @@ def _snake(name: str) -> str:
     return _HUMP.sub("_", name).replace("-", "_").lower()
 
 
-def _side(name: str) -> int | None:
-    """Return 0 for the first day of a range, 1 for its last one, None for neither."""
-    return next((n for n, side in enumerate(_SIDES) if side.fullmatch(_snake(name))), None)
+class _Side(NamedTuple):
+    """Which day of a range an argument takes: 0 the first, 1 the last, None neither."""
+
+    at: int | None
+    stem: str
 
 
-def _other(name: str, sides: Mapping[str, int | None]) -> str | None:
+def _side(name: str) -> _Side:
+    for at_, side in enumerate(_SIDES):
+        if found := side.fullmatch(_snake(name)):
+            return _Side(at_, found["stem"] or "")
+    return _Side(None, "")
+
+
+def _other(name: str, sides: Mapping[str, _Side]) -> str | None:
     """Return the argument for the other side of the range, None where it is not certain."""
-    across = [each for each, its in sides.items() if {its, sides[name]} == {0, 1}]
-    same = [each for each in across if _stem(each) == _stem(name)]
+    own = sides[name]
+    across = [each for each, its in sides.items() if {its.at, own.at} == {0, 1}]
+    same = [each for each in across if sides[each].stem == own.stem]
     if len(same) == 1:
         return same[0]
-    return across[0] if len(across) == 1 and [*sides.values()].count(sides[name]) == 1 else None
-
-
-def _stem(name: str) -> str:
-    found = next((f for each in _SIDES if (f := each.fullmatch(_snake(name)))), None)
-    return "" if found is None else found["stem"] or ""
-
-
-def _names(around: Schema) -> list[str]:
-    listed = [node.get("properties") for node in around.nodes()]
-    return [name for each in listed if isinstance(each, dict) for name in each]
+    rivals = [each for each in sides.values() if each.at == own.at]
+    return across[0] if len(across) == 1 and len(rivals) == 1 else None
 
 
 def is_date(part: object) -> bool:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from toolplan.compiler.rules._context import MAX_COMPARISONS, PlanContext
-from toolplan.compiler.rules._rule import Problem, rule
+from toolplan.compiler.rules._context import MAX_COMPARISONS, Call, PlanContext, Problem
+from toolplan.compiler.rules._rule import rule
 from toolplan.compiler.rules._spelling import respelt
 from toolplan.compiler.rules._times import Days, days_for, is_date
 from toolplan.plan.canonical import dump_value
@@ -14,9 +14,10 @@ from toolplan.plan.model import (
     Array,
     Literal,
     Object,
-    Step,
     Value,
+    bare,
     escape_pointer,
+    members,
     object_,
     split_pointer,
 )
@@ -32,18 +33,13 @@ def missing_argument(context: PlanContext) -> Iterator[Problem]:
 
     How to fix: give the argument a value, or a reference to a step that has one.
     """
-    for position, step, found in context.violations:
+    for call, found in context.violations:
         if found.kind == "missing":
             name = found.name or ""
-            tool = context.tool(step)
-            part = None if tool is None or found.pointer else at(tool.input, (name,))
+            part = None if call.tool is None or found.pointer else at(call.tool.input, (name,))
             wanted = accepted(part) if isinstance(part, Schema) else "a value"
-            yield Problem(
-                f"{step.tool!r} requires {name!r}, which is missing.",
-                f"/steps/{position}/args{found.pointer}",
-                step.id,
-                f"Give {name!r}: {wanted}.",
-            )
+            message = f"{call.step.tool!r} requires {name!r}, which is missing."
+            yield call.problem(message, f"/args{found.pointer}", f"Give {name!r}: {wanted}.")
 
 
 @rule()
@@ -59,38 +55,32 @@ def unknown_argument(context: PlanContext) -> Iterator[Problem]:
 
     How to fix: use a name that the tool declares, or remove the argument.
     """
-    known: dict[int, _Names] = {}
-    for position, step, found in context.violations:
+    known: dict[str, _Names] = {}
+    for call, found in context.violations:
         if found.kind != "unknown":
             continue
-        name = found.name or ""
-        place = f"/steps/{position}/args{found.pointer}"
-        if position not in known:
-            known[position] = _Names(context, step)
-        names = known[position]
+        name, args = found.name or "", call.step.args
+        place = f"/args{found.pointer}/{escape_pointer(name)}"
+        if call.pointer not in known:
+            known[call.pointer] = _Names(call)
+        names = known[call.pointer]
         is_argument = found.pointer == ""
         offers = context.suggest(name, names.free if is_argument else ())
         sure = offers.sure or names.only_one_left(name)
         fix = None
-        if is_argument and names.free and sure is not None and name in step.args:
-            removal = Edit(f"{place}/{escape_pointer(name)}", REMOVED)
-            value = dump_value(step.args[name])
-            fix = Fix(True, (removal, Edit(f"{place}/{escape_pointer(sure)}", value)))
-        yield Problem(
-            f"{step.tool!r} has no argument {name!r}.",
-            f"{place}/{escape_pointer(name)}",
-            step.id,
-            did_you_mean(offers.near)
-            or available("arguments", names.declared if is_argument else ()),
-            fix,
-        )
+        if is_argument and names.free and sure is not None and name in args:
+            new = Edit(f"{call.pointer}/args/{escape_pointer(sure)}", dump_value(args[name]))
+            fix = Fix(True, (Edit(call.pointer + place, REMOVED), new))
+        listed = available("arguments", names.declared if is_argument else ())
+        message = f"{call.step.tool!r} has no argument {name!r}."
+        yield call.problem(message, place, did_you_mean(offers.near) or listed, fix)
 
 
 class _Names:
     """The names of the arguments of one step: the declared, the free, the missing, the unknown."""
 
-    def __init__(self, context: PlanContext, step: Step) -> None:
-        tool = context.tool(step)
+    def __init__(self, call: Call) -> None:
+        step, tool = call.step, call.tool
         self.declared = () if tool is None else tool.signature.inputs
         self.free = [each for each in self.declared if each not in step.args]
         needed = () if tool is None else required(tool.input)
@@ -110,9 +100,7 @@ class _Names:
         `input_image` is `image` where `image` is required and missing, and no other given name
         could be it.
         """
-        fitting = [
-            each for each, rivals in self._rivals.items() if rivals and _share_a_word(name, each)
-        ]
+        fitting = [each for each, rivals in self._rivals.items() if name in rivals]
         return fitting[0] if len(fitting) == 1 and self._rivals[fitting[0]] == [name] else None
 
 
@@ -159,81 +147,56 @@ def argument_value(context: PlanContext) -> Iterator[Problem]:
 
 def _literal_problems(context: PlanContext, kind: str) -> Iterator[Problem]:
     """Yield a problem for each violation of this `kind` in the literal arguments."""
-    for position, step, found in context.violations:
-        tool = context.tool(step)
-        if found.kind != kind or tool is None:
+    for call, found in context.violations:
+        if found.kind != kind or call.tool is None:
             continue
-        pointer = f"/steps/{position}/args{found.pointer}"
-        path, value, around = _written_at(step, found.pointer)
-        days = _days(context, tool.input, path, value, around)
-        if days is not None:
-            yield _days_problem(days, pointer, step.id)
-            continue
-        part = at(tool.input, path)
+        path, value, around = _written_at(call, found.pointer)
+        part, outer = at(call.tool.input, path), at(call.tool.input, path[:-1])
+        constant, fix = value.value if isinstance(value, Literal) else None, None
+        place = f"/args{found.pointer}"
+        if isinstance(constant, str) and isinstance(outer, Schema) and is_date(part):
+            given = {str(key) for key, _ in members(bare(around))} if around else set[str]()
+            days = context.times and days_for(constant, str(path[-1]), outer, given, context.times)
+            if days is not None:
+                yield _days_problem(call, place, days)
+                continue
         wanted = accepted(part) if isinstance(part, Schema) else "any value"
-        fix = None
         if path and isinstance(part, Schema) and isinstance(value, Literal):
-            if value.value is None:
-                fix = _without_null(tool.input, path, pointer)
-            elif (other := respelt(value.value, without_null(part))) is not None:
-                fix = Fix(True, (Edit(pointer, dump_value(Literal(other[0]))),))
-        yield Problem(
+            if constant is None:
+                fix = _without_null(outer, path[-1], call.pointer + place)
+            elif (other := respelt(constant, without_null(part))) is not None:
+                fix = Fix(True, (Edit(call.pointer + place, dump_value(Literal(other[0]))),))
+        yield call.problem(
             f"{'.'.join(split_pointer(found.pointer)) or 'The arguments'}: {found.message}",
-            pointer,
-            step.id,
+            place,
             None if wanted == "any value" else f"Expected: {wanted}.",
             fix,
         )
 
 
-def _days(
-    context: PlanContext, schema: Schema, path: Path, value: Value | None, around: Value | None
-) -> Days | None:
-    """Return the days of a value in the words of the question, where a date belongs."""
-    if context.times is None or not isinstance(value, Literal) or not path:
-        return None
-    name, outer = path[-1], at(schema, path[:-1])
-    if not (isinstance(name, str) and isinstance(value.value, str) and isinstance(outer, Schema)):
-        return None
-    if not is_date(at(schema, path)):
-        return None
-    return days_for(value.value, name, outer, _keys(around), context.times)
-
-
-def _days_problem(days: Days, pointer: str, step: str) -> Problem:
-    above, name = pointer.rsplit("/", 1)
+def _days_problem(call: Call, place: str, days: Days) -> Problem:
+    above, name = place.rsplit("/", 1)
     if days.problem is not None:
         wanted = "Write the day as YYYY-MM-DD, or ask back."
-        return Problem(f"{name}: {days.problem}", pointer, step, wanted)
+        return call.problem(f"{name}: {days.problem}", place, wanted)
+    above = call.pointer + above
     edits = (Edit(f"{above}/{escape_pointer(n)}", day) for n, day in days.values.items())
-    return Problem(f"{name}: {days.said}.", pointer, step, None, Fix(True, tuple(edits)))
+    return call.problem(f"{name}: {days.said}.", place, None, Fix(True, tuple(edits)))
 
 
-def _keys(value: Value | None) -> frozenset[str]:
-    match value:
-        case Literal(dict() as fields):
-            return frozenset(fields)
-        case Object(named):
-            return frozenset(name for name, _ in named)
-        case _:
-            return frozenset()
-
-
-def _without_null(schema: Schema, path: Path, pointer: str) -> Fix | None:
+def _without_null(around: object, key: Segment, pointer: str) -> Fix | None:
     """Return the fix that leaves out a null, if it stands for an optional argument."""
-    around = at(schema, path[:-1])
-    if not isinstance(path[-1], str) or not isinstance(around, Schema):
+    if not isinstance(key, str) or not isinstance(around, Schema):
         return None
-    for node in around.nodes():
-        needed = node.get("required")
-        if isinstance(needed, list) and path[-1] in needed:
-            return None
+    needed = [node.get("required") for node in around.nodes()]
+    if any(isinstance(each, list) and key in each for each in needed):
+        return None
     return Fix(True, (Edit(pointer, REMOVED),))
 
 
-def _written_at(step: Step, inside: str) -> tuple[Path, Value | None, Value | None]:
+def _written_at(call: Call, inside: str) -> tuple[Path, Value | None, Value | None]:
     """Return the path that the pointer `inside` spells, and the values there and around it."""
-    value: Value | None = object_(tuple(step.args.items()))
+    value: Value | None = object_(tuple(call.step.args.items()))
     around: Value | None = value
     path: list[Segment] = []
     for token in split_pointer(inside):
@@ -265,14 +228,12 @@ def pattern_not_checked(context: PlanContext) -> Iterator[Problem]:
 
     How to fix: write the pattern without look-around in the tool's schema.
     """
-    for position, step in enumerate(context.plan.steps):
-        tool = context.tool(step)
-        if tool is not None and step.args and not tool.input.is_whole:
-            yield Problem(
-                f"A pattern in the schema of {step.tool!r} is not checked: it uses look-around"
+    for call in context.calls:
+        if call.tool is not None and call.step.args and not call.tool.input.is_whole:
+            yield call.problem(
+                f"A pattern in the schema of {call.step.tool!r} is not checked: it uses look-around"
                 " or back-references.",
-                f"/steps/{position}/args",
-                step.id,
+                "/args",
             )
 
 
@@ -285,14 +246,11 @@ def retry_unsafe(context: PlanContext) -> Iterator[Problem]:
 
     How to fix: remove `retries`, or mark the tool as idempotent.
     """
-    for position, step in enumerate(context.plan.steps):
-        tool = context.tool(step) if step.retries else None
-        if tool is not None and not tool.may_repeat:
-            pointer = f"/steps/{position}/retries"
-            yield Problem(
-                f"{step.tool!r} may do its work twice if it is called again.",
-                pointer,
-                step.id,
+    for call in context.calls:
+        if call.step.retries and call.tool is not None and not call.tool.may_repeat:
+            yield call.problem(
+                f"{call.step.tool!r} may do its work twice if it is called again.",
+                "/retries",
                 "Only tools that read or are idempotent may be retried.",
-                Fix(False, (Edit(pointer, REMOVED),)),
+                Fix(False, (Edit(f"{call.pointer}/retries", REMOVED),)),
             )

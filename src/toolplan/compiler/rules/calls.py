@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections import Counter
 from collections.abc import Hashable, Iterator
 
-from toolplan.compiler.rules._context import PlanContext, Use
-from toolplan.compiler.rules._rule import Problem, rule
-from toolplan.plan.canonical import dump_value
+from toolplan.compiler.rules._context import PlanContext, Problem, Use
+from toolplan.compiler.rules._rule import rule
 from toolplan.plan.diagnostics import Severity
-from toolplan.plan.model import Array, Literal, Object, Ref, Step, Template, Value
+from toolplan.plan.model import Literal, Step
 
 
 @rule(Severity.WARNING)
@@ -22,52 +20,21 @@ def duplicate_call(context: PlanContext) -> Iterator[Problem]:
 
     How to fix: refer to the first step, or make the calls differ.
     """
-    calls: list[tuple[int, Step, Hashable]] = []
-    for position, step in enumerate(context.plan.steps):
-        tool = context.tool(step)
-        if step.tool and (tool is None or not tool.has_effects):
-            calls.append((position, step, _plain_part(step)))
-    alike = Counter(key for _, _, key in calls)
     first: dict[Hashable, Step] = {}
-    for position, step, key in calls:
-        earlier = first.setdefault(_call(step), step) if alike[key] > 1 else step
+    for call in context.calls:
+        step, tool = call.step, call.tool
+        if not step.tool or (tool is not None and tool.has_effects):
+            continue
+        earlier = first.setdefault(_call(step), step)
         if earlier is not step:
-            yield Problem(
-                f"{step.id!r} makes the same call as {earlier.id!r}.",
-                f"/steps/{position}",
-                step.id,
-                f"Refer to {earlier.id!r} instead.",
-            )
-
-
-def _plain_part(step: Step) -> Hashable:
-    """Return a cheap key, equal for the same call; most steps already differ in it."""
-    return step.tool, frozenset(
-        (name, value.value)
-        for name, value in step.args.items()
-        if isinstance(value, Literal) and not isinstance(value.value, list | dict)
-    )
+            message = f"{step.id!r} makes the same call as {earlier.id!r}."
+            yield call.problem(message, "", f"Refer to {earlier.id!r} instead.")
 
 
 def _call(step: Step) -> Hashable:
     """Return a key that is equal exactly for the same call."""
-    args = frozenset((name, _comparable(value)) for name, value in step.args.items())
-    over = None if step.for_each is None else _comparable(step.for_each)
-    when = step.when and (
-        _comparable(step.when.value),
-        json.dumps(step.when.schema, sort_keys=True),
-    )
-    return (step.tool, args, over, when, frozenset(step.after))
-
-
-def _comparable(value: Value) -> Hashable:
-    match value:
-        case Array() | Object() | Literal(list() | dict()):
-            return json.dumps(dump_value(value), sort_keys=True)
-        case Literal(constant):
-            return type(constant), constant  # 1 is not 1.0, nor true
-        case Ref() | Template():
-            return value
+    when = step.when and (step.when.value, json.dumps(step.when.schema, sort_keys=True))
+    return step.tool, frozenset(step.args.items()), step.for_each, when, frozenset(step.after)
 
 
 @rule(Severity.WARNING)
@@ -82,22 +49,18 @@ def ratio_over_filtered(context: PlanContext) -> Iterator[Problem]:
     How to fix: fetch all rows, and filter in the statement.
     """
     for use in context.uses:
+        source = context.steps.get(use.ref.step)
+        if source is None:
+            continue
         for text in _statements(context, use):
-            for name, value in _filters(context.steps.get(use.ref.step)):
-                if _is_rated(name, text):
-                    yield Problem(
-                        f"{use.step.id!r} computes over {name!r}, but {use.ref.step!r} fetches"
-                        f" only rows where it is {json.dumps(value)}.",
-                        use.pointer,
-                        use.step.id,
-                        f"Fetch all rows: remove {name!r} from {use.ref.step!r}.",
+            for name, value in source.args.items():
+                constant = value.value if isinstance(value, Literal) else None
+                if isinstance(constant, bool | str) and _is_rated(name, text):
+                    yield use.problem(
+                        f"{use.step.id!r} computes over {name!r}, but {source.id!r} fetches"
+                        f" only rows where it is {json.dumps(constant)}.",
+                        f"Fetch all rows: remove {name!r} from {source.id!r}.",
                     )
-
-
-def _filters(step: Step | None) -> Iterator[tuple[str, bool | str]]:
-    for name, value in () if step is None else step.args.items():
-        if isinstance(value, Literal) and isinstance(value.value, bool | str):
-            yield name, value.value
 
 
 def _is_rated(name: str, text: str) -> bool:

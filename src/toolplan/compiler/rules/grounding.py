@@ -8,13 +8,10 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from datetime import date
-from typing import Final, TypeGuard
+from typing import Final, NamedTuple
 
-from msgspec import Struct
-
-from toolplan.compiler.rules._context import PlanContext
-from toolplan.compiler.rules._rule import Problem, Rule
-from toolplan.compiler.rules._texts import written
+from toolplan.compiler.rules._context import Constant, PlanContext, Problem
+from toolplan.compiler.rules._rule import Rule
 from toolplan.compiler.rules.invented_literal import (
     OF_IDS,
     KnownWords,
@@ -25,8 +22,9 @@ from toolplan.compiler.rules.invented_literal import (
 )
 from toolplan.dates import NUMBERS, find_dates
 from toolplan.plan.diagnostics import Severity, words
-from toolplan.plan.model import Plan, Step, escape_pointer
+from toolplan.plan.model import Plan
 from toolplan.plan.path import Json
+from toolplan.schema import flat
 from toolplan.schema.tool import Tool
 
 _COUNTED: Final = re.compile(r"\d|\b(?:\w{2,}est|most|least|last|first|top|half|dozen|hundred)\b")
@@ -49,11 +47,6 @@ _NAMED: Final = re.compile(
     r"""|(?<=[\w,;]\s)((?!I['’])[A-Z][\w'’-]{2,}|[A-Z]{2})\b"""
 )
 """Texts in quotes, words with digits, and words with a capital inside of a sentence."""
-_OTHER: Final = "The question has no value for {!r}."
-_TWICE: Final = "Two arguments have {!r}, which the question says once."
-_NOTHING: Final = "The question says nothing of {!r}, and none of its values."
-_MISSING: Final = "The question says {}, and the plan has no {!r}."
-_SPELLED: Final = "The question spells it {!r}."
 _NO_STEP: Final = "Leave the step out, or take another tool."
 _LEAVE_OUT: Final = "Leave it out, or take it from the question or from the output of a step."
 
@@ -77,11 +70,9 @@ class Said:
 
     def states(self, value: Json, name: str, node: Json) -> bool:
         """Return whether the question may mean `value` by the argument `name`."""
-        facts = list(_branches(node))
-        if value is None or any(each.get("default") == value for each in facts):
+        if value is None or value == _key(node, "default"):
             return True
-        phrases = [text for each in facts for text in _phrases(each, value)]
-        if any(self.words.has_text(each) for each in phrases):
+        if any(map(self.words.has_text, _phrases(node, value))):
             return True
         if isinstance(value, bool):
             return self.words.has_some_word(name.replace("_", " "))
@@ -121,33 +112,23 @@ class Said:
         """Return whether the question may have a value for the argument `name`."""
         if (choices := self.choices(name, node)) is not None:
             return any(each is not None for each in choices)
-        kinds = [each["type"] for each in _branches(node) if each.get("type", "null") != "null"]
-        if kinds and all(each in ("integer", "number") for each in kinds):
+        kinds = _kinds(node)
+        if kinds and kinds <= {"integer", "number"}:
             return self.has_numbers
-        is_date = any(each.get("format") in ("date", "date-time") for each in _branches(node))
-        return self.has_times or not is_date
+        return self.has_times or _key(node, "format") not in ("date", "date-time")
 
 
 def properties(tool: Tool) -> dict[str, Json]:
-    """Return the schemas of a tool's arguments, by name."""
-    node = tool.input.node
-    named = node.get("properties") if isinstance(node, dict) else None
+    """Return the schemas of a tool's arguments, by name; what they refer to is written out."""
+    named = _key(flat(tool.raw_input), "properties")
     return named if isinstance(named, dict) else {}
 
 
-class _Written(Struct):
-    """A literal of a plan; `node` is the schema of the argument that it is in."""
+class _Written(NamedTuple):
+    """A constant of a plan, and the schema of the argument that it is in."""
 
-    position: int
-    step: Step
-    pointer: str
-    argument: str
-    value: Json
+    at: Constant
     node: Json
-
-    @property
-    def is_default(self) -> bool:
-        return any(self.value == each.get("default") for each in _branches(self.node))
 
 
 def _said(plan: Plan) -> Said | None:
@@ -160,70 +141,73 @@ def _said(plan: Plan) -> Said | None:
 
 def _ungrounded(context: PlanContext) -> Iterator[Problem]:
     """Yield the values that the question does not state, and what it names that no step has."""
-    said, reported = _said(context.plan), set[str]()
-    if said is None:
+    if (said := _said(context.plan)) is None:
         return
-    for each in invented_literal.find(context):
-        reported.add(each.pointer)
-        yield each
-    listed = list(_literals(context))
-    for each in listed:
+    invented = list(invented_literal.find(context))
+    yield from invented
+    nodes = {name: properties(tool) for name, tool in context.called.items() if tool is not None}
+    listed = [
+        _Written(each, nodes[each.call.step.tool].get(each.argument))
+        for each in context.constants(literal_only=False)
+        # a condition on a constant is wrong by another rule
+        if each.call.tool is not None and not each.pointer.startswith(f"{each.call.pointer}/when/")
+    ]
+    reported = {each.pointer for each in invented}
+    for each, node in listed:
+        step, value = each.call.step.id, each.value
         if each.pointer in reported:
             continue
-        if not said.states(each.value, each.argument, each.node):
-            message = _OTHER.format(each.argument)
-            yield Problem(message, each.pointer, each.step.id, _LEAVE_OUT)
-        elif not _values(each.node) and (spelled := said.spelling(each.value)):
+        if not said.states(value, each.field, node):
+            message = f"The question has no value for {each.field!r}."
+            yield Problem(message, each.pointer, step, _LEAVE_OUT)
+        elif not _values(node) and (spelled := said.spelling(value)):
             message = f"The question spells it {spelled!r}."
-            yield Problem(message, each.pointer, each.step.id, f"Write {spelled!r}.")
-    steps_with: defaultdict[str, set[int]] = defaultdict(set)
-    of_steps: defaultdict[int, list[_Written]] = defaultdict(list)
+            yield Problem(message, each.pointer, step, f"Write {spelled!r}.")
+    yield from _without_reason(context, said, listed)
+    yield from _left_out(context, said, listed, nodes)
+
+
+def _without_reason(
+    context: PlanContext, said: Said, listed: Sequence[_Written]
+) -> Iterator[Problem]:
+    """Yield the steps of which the question says nothing, and what they say twice."""
+    steps_with: defaultdict[str, set[str]] = defaultdict(set)
+    of_steps: defaultdict[str, list[_Written]] = defaultdict(list)
     for each in listed:
-        steps_with[str(each.value)].add(each.position)
-        of_steps[each.position].append(each)
-    for position, step in enumerate(context.plan.steps):
-        own, place = of_steps[position], f"/steps/{position}"
-        used = Counter(plain(each.value) for each in own if _is_word(each.value))
+        steps_with[str(each.at.value)].add(each.at.call.pointer)
+        of_steps[each.at.call.pointer].append(each)
+    for call in context.calls:
+        own, tool = of_steps[call.pointer], call.step.tool
+        texts = [each.at.value for each in own if isinstance(each.at.value, str)]
+        used = Counter(plain(each) for each in texts if not _ISO_DATE.match(each))
         for text, uses in used.items():
             if uses > max(1, said.count(text)):
-                yield Problem(_TWICE.format(text), place, step.id, _LEAVE_OUT)
-        is_about = any(map(said.words.has_some_word, _nouns(step.tool)))
-        if not is_about and all(e.is_default or len(steps_with[str(e.value)]) > 1 for e in own):
-            yield Problem(_NOTHING.format(step.tool), place, step.id, _NO_STEP)
-    yield from _left_out(context, said, listed)
+                message = f"Two arguments have {text!r}, which the question says once."
+                yield call.problem(message, "", _LEAVE_OUT)
+        nouns = set(words(tool)) - _VERBS
+        nouns |= {each.removesuffix("s") for each in nouns} | {f"{each}s" for each in nouns}
+        is_said = any(map(said.words.has_some_word, nouns))
+        if not is_said and all(
+            each.at.value == _key(each.node, "default") or len(steps_with[str(each.at.value)]) > 1
+            for each in own
+        ):
+            message = f"The question says nothing of {tool!r}, and none of its values."
+            yield call.problem(message, "", _NO_STEP)
 
 
-def _literals(context: PlanContext) -> Iterator[_Written]:
-    for position, step in enumerate(context.plan.steps):
-        tool = context.tool(step)
-        for name, value in step.args.items() if tool else ():
-            if tool and name not in tool.input.literal_only:
-                node, place = (
-                    properties(tool).get(name),
-                    f"/steps/{position}/args/{escape_pointer(name)}",
-                )
-                for pointer, argument, constant in written(value, place, name):
-                    yield _Written(position, step, pointer, argument, constant, node)
-
-
-def _is_word(value: Json) -> TypeGuard[str]:
-    return isinstance(value, str) and not _ISO_DATE.match(value)
-
-
-def _nouns(tool: str) -> set[str]:
-    """Return the words of a tool's name that say what it is about, as singulars and plurals."""
-    found = set(words(tool)) - _VERBS
-    return found | {each.removesuffix("s") for each in found} | {f"{each}s" for each in found}
-
-
-def _left_out(context: PlanContext, said: Said, listed: Sequence[_Written]) -> Iterator[Problem]:
+def _left_out(
+    context: PlanContext,
+    said: Said,
+    listed: Sequence[_Written],
+    nodes: dict[str, dict[str, Json]],
+) -> Iterator[Problem]:
     """Yield what the question names and no step has."""
-    literals = {str(each.value) for each in listed}
-    texts = [text for each in listed for text in _phrases_of(each.node, each.value)]
+    literals = {str(each.at.value) for each in listed}
+    texts = [text for each in listed for text in _phrases_of(each.node, each.at.value)]
     for step in context.plan.steps:
         texts += [name.replace("_", " ") for name in (step.tool, *step.args)]
     known = KnownWords(texts)
-    has_number = any(type(each.value) in (int, float) for each in listed)
+    has_number = any(type(each.at.value) in (int, float) for each in listed)
     for each in said.named:
         is_number = each.replace(".", "").replace(",", "").isdecimal()
         if not known.has_text(each) and not (is_number and has_number):
@@ -231,53 +215,52 @@ def _left_out(context: PlanContext, said: Said, listed: Sequence[_Written]) -> I
     for noun in sorted({each for name in context.tools or () for each in words(name)} - _VERBS):
         if said.words.has_any((noun,)) and not known.has_some_word(noun):
             yield Problem(f"The question says {noun!r}, and no step is about it.", "")
-    tools = {step.tool: context.tool(step) for step in context.plan.steps}
-    about = [f"{words(name)} {tool.description if tool else ''}" for name, tool in tools.items()]
-    about += [str(each.value) for each in listed if _values(each.node)]
+    about = [
+        f"{words(name)} {tool.description if tool else ''}" for name, tool in context.called.items()
+    ]
+    about += [str(each.at.value) for each in listed if _values(each.node)]
     does = KnownWords(about)
     for verb in _ACTIONS:
         if said.words.has_any((verb,)) and not does.has_some_word(verb):
             yield Problem(f"The question says {verb!r}, and no tool of the plan does that.", "")
     filled = {(step.tool, name) for step in context.plan.steps for name in step.args}
-    for tool in filter(None, tools.values()):
-        for name, node in properties(tool).items():
-            for value in () if (tool.name, name) in filled else _values(node) or ():
+    for tool, arguments in nodes.items():
+        for name, node in arguments.items():
+            for value in () if (tool, name) in filled else _values(node) or ():
                 if str(value) not in literals and said.words.has_any(_phrases_of(node, value)):
-                    yield Problem(_MISSING.format(json.dumps(value), name), "")
+                    text = json.dumps(value)
+                    yield Problem(f"The question says {text}, and the plan has no {name!r}.", "")
 
 
 grounded: Final = Rule(invented_literal.code, Severity.ERROR, "", _ungrounded)
 """`invented-literal` for the plans of small models, which fill in every argument that they see."""
 
 
-def _branches(node: Json, depth: int = 4) -> Iterator[dict[str, Json]]:
-    """Yield `node` and what it chooses from."""
-    if isinstance(node, dict) and depth > 0:
-        yield node
-        for keyword in ("anyOf", "oneOf"):
-            inner = node.get(keyword)
-            for each in inner if isinstance(inner, list) else ():
-                yield from _branches(each, depth - 1)
+def _key(node: Json, key: str) -> Json:
+    return node.get(key) if isinstance(node, dict) else None
 
 
 def _values(node: Json) -> list[Json] | None:
-    for each in _branches(node):
-        if isinstance(values := each.get("enum"), list):
-            return values
-        if each.get("type") == "boolean":
-            return [True, False]
-    return None
+    if isinstance(values := _key(node, "enum"), list):
+        return values
+    return [True, False] if _kinds(node) == {"boolean"} else None
 
 
-def _phrases(node: dict[str, Json], value: Json) -> list[str]:
+def _kinds(node: Json) -> set[str]:
+    """Return the JSON types that `node` names, without null."""
+    said = _key(node, "type")
+    listed = said if isinstance(said, list) else [said]
+    return {each for each in listed if isinstance(each, str)} - {"null"}
+
+
+def _phrases(node: Json, value: Json) -> list[str]:
     """Return the words that the schema `node` has for `value`."""
-    worded = node.get("x-values")
     key = value if isinstance(value, str) else json.dumps(value)
-    listed = worded.get(key) if isinstance(worded, dict) else None
+    listed = _key(_key(node, "x-values"), key)
     return [each for each in listed if isinstance(each, str)] if isinstance(listed, list) else []
 
 
 def _phrases_of(node: Json, value: Json) -> list[str]:
     """Return the words of `value`, itself among them."""
     own = [] if isinstance(value, bool) else [str(value).replace("_", " ")]
-    return own + [text for each in _branches(node) for text in _phrases(each, value)]
+    return own + _phrases(node, value)

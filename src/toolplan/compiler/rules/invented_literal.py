@@ -8,12 +8,10 @@ import unicodedata
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from toolplan.compiler.rules._context import PlanContext
-from toolplan.compiler.rules._rule import Problem, rule
-from toolplan.compiler.rules._texts import written
+from toolplan.compiler.rules._context import PlanContext, Problem
+from toolplan.compiler.rules._rule import rule
 from toolplan.plan.diagnostics import Severity
-from toolplan.plan.model import Plan, escape_pointer
-from toolplan.schema.tool import Tool
+from toolplan.plan.model import Plan
 
 EARLIER: Final = "earlier"
 """The entry of a plan's metadata with the texts of the conversation before its question."""
@@ -76,25 +74,21 @@ def invented_literal(context: PlanContext) -> Iterator[Problem]:
     said = said_in(context.plan)
     if not said:
         return
-    for position, step in enumerate(context.plan.steps):
-        tool = context.tool(step)
-        known = KnownWords((*said, *_of_tool(tool)))
-        literal = () if tool is None else tool.input.literal_only
-        for name, value in step.args.items():
-            if name in literal:
-                continue
-            place = f"/steps/{position}/args/{escape_pointer(name)}"
-            for pointer, argument, constant in written(value, place, name):
-                if not isinstance(constant, str | int) or isinstance(constant, bool):
-                    continue
-                found = next(invented(str(constant), argument, known), None)
-                if found is not None:
-                    yield Problem(
-                        f"The question does not contain {_short(found)!r} in {name!r}.",
-                        pointer,
-                        step.id,
-                        "Take it from the output of a step, or ask with it in the question.",
-                    )
+    of_question, known = KnownWords(said), dict[str, KnownWords]()
+    for name, tool in context.called.items():
+        if tool is not None:
+            schema = json.dumps(tool.input.document, ensure_ascii=False)
+            known[name] = KnownWords((*said, tool.description, schema))
+    for call, name, pointer, field, constant in context.constants(literal_only=False):
+        if isinstance(constant, str | int) and not isinstance(constant, bool):
+            found = next(invented(str(constant), field, known.get(call.step.tool, of_question)), "")
+            if found:
+                yield Problem(
+                    f"The question does not contain {_short(found)!r} in {name!r}.",
+                    pointer,
+                    call.step.id,
+                    "Take it from the output of a step, or ask with it in the question.",
+                )
 
 
 def is_of_model(planner: str) -> bool:
@@ -140,12 +134,6 @@ def said_in(plan: Plan) -> tuple[str, ...]:
     earlier = plan.metadata.get(EARLIER)
     listed = earlier if isinstance(earlier, list) else []
     return (query, *(each for each in listed if isinstance(each, str)))
-
-
-def _of_tool(tool: Tool | None) -> tuple[str, ...]:
-    if tool is None:
-        return ()
-    return tool.description, json.dumps(tool.input.document, ensure_ascii=False)
 
 
 def _labels(host: str) -> list[str]:

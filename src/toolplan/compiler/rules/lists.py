@@ -8,8 +8,8 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from toolplan.compiler.rules._context import PlanContext, Use
-from toolplan.compiler.rules._rule import Problem, rule
+from toolplan.compiler.rules._context import PlanContext, Problem, Use
+from toolplan.compiler.rules._rule import rule
 from toolplan.plan.canonical import dump_value
 from toolplan.plan.diagnostics import Edit, Fix, Severity
 from toolplan.plan.model import ITEM, RESERVED_IDS, Limits, Literal, Ref, Step
@@ -40,10 +40,8 @@ def list_into_scalar(context: PlanContext) -> Iterator[Problem]:
     found = [use for use in context.uses if is_list_into_scalar(use)]
     of_step = Counter(use.step.id for use in found)
     for use in found:
-        yield Problem(
+        yield use.problem(
             f"{use.text} is a list, but the argument accepts one value.",
-            use.pointer,
-            use.step.id,
             "Use `for_each` to make one call for each element, or select one of them.",
             _fan_out(context, use) if of_step[use.step.id] == 1 else None,
         )
@@ -116,7 +114,7 @@ def item_outside_for_each(context: PlanContext) -> Iterator[Problem]:
         if use.ref.step in RESERVED_IDS and not exists and use.pointer not in reported:
             reported.add(use.pointer)
             help = elsewhere if use.step.for_each is None else before
-            yield Problem(f"There is no {use.ref.step!r} here.", use.pointer, use.step.id, help)
+            yield use.problem(f"There is no {use.ref.step!r} here.", help)
     for pointer, ref in context.output_refs:
         if ref.step in RESERVED_IDS:
             yield Problem(f"There is no {ref.step!r} here.", pointer, None, elsewhere)
@@ -136,17 +134,17 @@ def fan_out_large(context: PlanContext) -> Iterator[Problem]:
     How to fix: set `max_items` to the number that you expect.
     """
     total, largest, most_calls = 0, None, 0
-    for position, step in enumerate(context.plan.steps):
+    for call in context.calls:
+        step = call.step
         if step.for_each is None:
             total += 1
             continue
         most = min(step.max_items, LIMITS.items)
         length = _length(context, step)
         if isinstance(step.for_each, Literal) and length is not None and length > most:
-            yield Problem(
+            yield call.problem(
                 f"The list has {length} items; the step takes at most {most}.",
-                f"/steps/{position}/for_each",
-                step.id,
+                "/for_each",
                 f"Set `max_items` (at most {LIMITS.items}), or write a shorter list.",
             )
         calls = most if length is None else min(most, length)

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 
 from msgspec.structs import replace
 
-from toolplan.compiler.rules._context import PlanContext
-from toolplan.compiler.rules._rule import Problem, rule
+from toolplan.compiler.rules._context import PlanContext, Problem
+from toolplan.compiler.rules._rule import rule
 from toolplan.plan.diagnostics import REMOVED, Edit, Fix, Severity
-from toolplan.plan.model import Ref, refs, step_refs, step_values
-from toolplan.plan.path import Json
+from toolplan.plan.model import Ref, step_refs
 
 
 @rule()
@@ -100,27 +98,17 @@ def self_reference(context: PlanContext) -> Iterator[Problem]:
         if use.ref.step == use.step.id and use.pointer not in reported:
             fix = None if reported else _counted_from_one(context)
             reported.add(use.pointer)
-            yield Problem(
+            yield use.problem(
                 f"The step {use.step.id!r} refers to its own output.",
-                use.pointer,
-                use.step.id,
                 "Refer to an earlier step, or split this step in two.",
                 fix,
             )
-    for position, step in enumerate(context.plan.steps):
-        for index, name in enumerate(step.after):
-            if name == step.id:
-                pointer = f"/steps/{position}/after/{index}"
-                yield Problem(
-                    f"The step {step.id!r} waits for itself.",
-                    pointer,
-                    step.id,
-                    "Remove it from `after`.",
-                    Fix(True, (Edit(pointer, REMOVED),)),
-                )
-
-
-_BY_NUMBER = re.compile(r"s(0|[1-9][0-9]{0,8})")
+    for call in context.calls:
+        for index, name in enumerate(call.step.after):
+            if name == call.step.id:
+                fix = Fix(True, (Edit(f"{call.pointer}/after/{index}", REMOVED),))
+                message = f"The step {name!r} waits for itself."
+                yield call.problem(message, f"/after/{index}", "Remove it from `after`.", fix)
 
 
 def _counted_from_one(context: PlanContext) -> Fix | None:
@@ -129,29 +117,24 @@ def _counted_from_one(context: PlanContext) -> Fix | None:
     None where an id is not the step's number, or where some reference would then not be to an
     earlier step.
     """
+    lower: dict[str, str] = {}
+
+    def lowered(ref: Ref) -> Ref:
+        return replace(ref, step=lower[ref.step])
+
     edits: list[Edit] = []
-    for at, step in enumerate(context.plan.steps):
-        meant = [*(ref.step for _, ref in step_refs(step)), *step.after]
-        numbers = map(_number, meant)
-        if step.id != f"s{at}" or any(n is None or not 1 <= n <= at for n in numbers):
+    for at, (pointer, step, _) in enumerate(context.calls):
+        if at:
+            lower[f"s{at}"] = f"s{at - 1}"
+        read = [*step_refs(step)]
+        meant = {*(ref.step for _, ref in read), *step.after}
+        if step.id != f"s{at}" or not lower.keys() >= meant:
             return None
-        for place, value in step_values(step):
-            if any(refs(value)):
-                edits += context.edits_of_refs(f"/steps/{at}{place}", _lower)
+        for place in dict.fromkeys(place for place, _ in read):
+            edits += context.edits_of_refs(pointer + place, lowered)
         if step.after:
-            names: list[Json] = [_lower(Ref(name)).step for name in step.after]
-            edits.append(Edit(f"/steps/{at}/after", names))
+            edits.append(Edit(f"{pointer}/after", [lower[name] for name in step.after]))
     return Fix(False, tuple(edits))
-
-
-def _number(name: str) -> int | None:
-    found = _BY_NUMBER.fullmatch(name)
-    return None if found is None else int(found[1])
-
-
-def _lower(ref: Ref) -> Ref:
-    number = _number(ref.step)
-    return ref if number is None else replace(ref, step=f"s{number - 1}")
 
 
 @rule(Severity.WARNING)
@@ -162,17 +145,16 @@ def redundant_after(context: PlanContext) -> Iterator[Problem]:
 
     How to fix: remove it from `after`.
     """
-    for position, step in enumerate(context.plan.steps):
+    for call in context.calls:
+        step = call.step
         earlier = {ref.step for _, ref in step_refs(step)} if step.after else set[str]()
         for index, name in enumerate(step.after):
             if name in earlier:
-                pointer = f"/steps/{position}/after/{index}"
-                yield Problem(
+                yield call.problem(
                     f"{step.id!r} already comes after {name!r}.",
-                    pointer,
-                    step.id,
+                    f"/after/{index}",
                     "Remove it from `after`; a reference or another entry already orders them.",
-                    Fix(False, (Edit(pointer, REMOVED),)),
+                    Fix(False, (Edit(f"{call.pointer}/after/{index}", REMOVED),)),
                 )
             earlier.add(name)
 
@@ -189,10 +171,8 @@ def maybe_skipped(context: PlanContext) -> Iterator[Problem]:
     for use in context.uses:
         source = context.steps.get(use.ref.step)
         if source is not None and source.when is not None and source.id != use.step.id:
-            yield Problem(
+            yield use.problem(
                 f"{use.step.id!r} will be skipped whenever {source.id!r} is.",
-                use.pointer,
-                use.step.id,
                 f"{source.id!r} has a `when`. Use `after` if only the order matters.",
             )
 
@@ -215,13 +195,11 @@ def unused_step(context: PlanContext) -> Iterator[Problem]:
         needed = context.needs.get(pending.pop(), ())
         pending += [each for each in needed if each not in used]
         used.update(needed)
-    for position, step in enumerate(context.plan.steps):
-        tool = context.tool(step)
-        if step.id not in used and tool is not None and not tool.has_effects:
-            yield Problem(
-                f"Nothing uses the output of {step.id!r}, and its tool changes nothing.",
-                f"/steps/{position}",
-                step.id,
+    for call in context.calls:
+        if call.step.id not in used and call.tool is not None and not call.tool.has_effects:
+            yield call.problem(
+                f"Nothing uses the output of {call.step.id!r}, and its tool changes nothing.",
+                "",
                 "Remove the step, or name it in the plan's output.",
-                Fix(False, (Edit(f"/steps/{position}", REMOVED),)),
+                Fix(False, (Edit(call.pointer, REMOVED),)),
             )

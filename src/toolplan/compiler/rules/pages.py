@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Set
 
-from toolplan.compiler.rules._context import PlanContext
-from toolplan.compiler.rules._rule import Problem, rule
+from toolplan.compiler.rules._context import PlanContext, Problem
+from toolplan.compiler.rules._rule import rule
 from toolplan.plan.diagnostics import REMOVED, Edit, Fix, Severity
 from toolplan.plan.model import Literal, Ref, Step, escape_pointer, refs
 from toolplan.plan.path import EVERY, Json
@@ -33,28 +33,19 @@ def part_of_list(context: PlanContext) -> Iterator[Problem]:
     How to fix: `pages`, or a limit that is surely large enough. A tool that always gives whole
     lists says so with `"x-pages": false` in its input schema.
     """
-    pages = [
-        (position, step, paging)
-        for position, step in enumerate(context.plan.steps)
-        if (paging := _paging(step, context.tool(step))) is not None
-    ]
+    pages = [(call, paging) for call in context.calls if (paging := _paging(call.step, call.tool))]
     computed = _computed(context) if pages else frozenset[str]()
-    for position, step, paging in pages:
+    for call, paging in pages:
+        step = call.step
         if step.id not in computed:
             continue
-        pointer = f"/steps/{position}"
         most = None if paging.limit is None else paging.limit.number(_literals(step))
         rows = f"one page of {step.tool!r}" if most is None else f"{most} rows of {step.tool!r}"
         help = "The tool has no argument for further pages; the result says when it is a part."
         if paging.can_page:
             help = "Ask for all pages: `pages`."
-        yield Problem(
-            f"The plan computes with {rows}, and the tool may have more.",
-            pointer,
-            step.id,
-            help,
-            _fix(pointer, step, paging),
-        )
+        message = f"The plan computes with {rows}, and the tool may have more."
+        yield call.problem(message, "", help, _fix(call.pointer, step, paging))
 
 
 def may_get_pages(step: Step, tool: Tool) -> bool:
@@ -114,17 +105,10 @@ def _computed(context: PlanContext) -> Set[str]:
     list of values from the rows.
     """
     pending: list[str] = []
-    for step in context.plan.steps:
-        tool = context.tool(step)
-        if tool is None or tool.has_effects:
-            continue
-        if tool.compute_output is not None:
-            pending += _read_rows(context, step)
-        else:
-            found = (ref for value in step.args.values() for ref in refs(value))
-            pending += [
-                ref.step for ref in found if EVERY in ref.path and not _is_one_value(context, ref)
-            ]
+    for _, step, tool in context.calls:
+        if tool is not None and not tool.has_effects:
+            of_lists_only = tool.compute_output is None
+            pending += _read_rows(context, step, of_lists_only=of_lists_only)
     computed: set[str] = set()
     while pending:
         step = context.steps.get(pending.pop())
@@ -137,11 +121,16 @@ def _computed(context: PlanContext) -> Set[str]:
     return computed
 
 
-def _read_rows(context: PlanContext, step: Step) -> Iterator[str]:
-    """Yield the steps of whose rows `step` reads all: not only the total, or one row by number."""
-    values = [*step.args.values(), *([] if step.for_each is None else [step.for_each])]
+def _read_rows(context: PlanContext, step: Step, *, of_lists_only: bool = False) -> Iterator[str]:
+    """Yield the steps of whose rows `step` reads all: not only the total, or one row by number.
+
+    With `of_lists_only`, those of which an argument takes a list of values.
+    """
+    values = [*step.args.values()]
+    if step.for_each is not None and not of_lists_only:
+        values.append(step.for_each)
     for ref in (ref for value in values for ref in refs(value)):
-        if not _is_one_value(context, ref):
+        if not (of_lists_only and EVERY not in ref.path) and not _is_one_value(context, ref):
             yield ref.step
 
 
@@ -165,16 +154,14 @@ def cannot_page(context: PlanContext) -> Iterator[Problem]:
 
     How to fix: remove `pages`.
     """
-    for position, step in enumerate(context.plan.steps):
-        tool = None if step.pages is None else context.tool(step)
-        if tool is None:
+    for call in context.calls:
+        if call.tool is None or call.step.pages is None:
             continue
-        if tool.has_effects:
+        if call.tool.has_effects:
             reason = "may change something, and is called once only"
-        elif tool.paging is None or not tool.paging.can_page:
+        elif call.tool.paging is None or not call.tool.paging.can_page:
             reason = "has no argument that asks for a further page"
         else:
             continue
-        pointer = f"/steps/{position}/pages"
-        fix = Fix(False, (Edit(pointer, REMOVED),))
-        yield Problem(f"{step.tool!r} {reason}.", pointer, step.id, "Remove `pages`.", fix)
+        fix = Fix(False, (Edit(f"{call.pointer}/pages", REMOVED),))
+        yield call.problem(f"{call.step.tool!r} {reason}.", "/pages", "Remove `pages`.", fix)

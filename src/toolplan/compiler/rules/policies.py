@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
-from toolplan.compiler.rules._context import PlanContext
-from toolplan.compiler.rules._rule import Problem, rule
+from toolplan.compiler.rules._context import PlanContext, Problem
+from toolplan.compiler.rules._rule import rule
 from toolplan.plan.diagnostics import Severity
 from toolplan.plan.model import split_pointer
 from toolplan.policy import FlowKind, Label, Verdict, place_of
 
 _MOST_TRUSTED = 5
 _MOST_SOURCES = 3
+_ASKED: Final = {
+    "condition": "What decides whether the step is made",
+    "count": "What decides how often the step is made",
+}
 
 
 @rule()
@@ -67,14 +72,10 @@ def tool_not_allowed(context: PlanContext) -> Iterator[Problem]:
     """
     if context.allowed is None:
         return
-    for position, step in enumerate(context.plan.steps):
-        if step.tool and step.tool not in context.allowed:
-            yield Problem(
-                f"The tool {step.tool!r} is not allowed here.",
-                f"/steps/{position}/tool",
-                step.id,
-                "Add it to `allow`, or use another tool.",
-            )
+    for call in context.calls:
+        if (name := call.step.tool) and name not in context.allowed:
+            message = f"The tool {name!r} is not allowed here."
+            yield call.problem(message, "/tool", "Add it to `allow`, or use another tool.")
 
 
 @rule()
@@ -157,10 +158,7 @@ def _asked(context: PlanContext, kind: FlowKind, help: str) -> Iterator[Problem]
     """Yield the flows of a kind that a person is asked about, where the policy speaks of flows."""
     for flow in context.flows if context.policy.has_flows else ():
         if flow.kind == kind and flow.verdict is Verdict.ASK:
-            what = {
-                "condition": "What decides whether the step is made",
-                "count": "What decides how often the step is made",
-            }.get(kind, repr(_argument(flow.pointer)))
+            what = _ASKED.get(kind, repr(_argument(flow.pointer)))
             message = f"{what} needs to be {flow.needs}; {_origin(flow.label)}."
             yield Problem(message, flow.pointer, flow.step, help)
 

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Final
 
 from msgspec.structs import replace
 
-from toolplan.compiler.rules._context import PlanContext, Use
-from toolplan.compiler.rules._rule import Problem, rule
+from toolplan.compiler.rules._context import PlanContext, Problem, Use
+from toolplan.compiler.rules._rule import rule
 from toolplan.compiler.rules.lists import is_list_into_scalar
 from toolplan.plan.canonical import dump_value
 from toolplan.plan.diagnostics import Edit, Fix, Severity, available, did_you_mean, near
-from toolplan.plan.model import RESERVED_IDS, Ref, Step, When, refs
+from toolplan.plan.model import RESERVED_IDS, Ref, When, refs
 from toolplan.plan.path import Path
 from toolplan.schema import (
     Absent,
@@ -46,38 +46,33 @@ def unknown_step(context: PlanContext) -> Iterator[Problem]:
 
     How to fix: name a step of the plan.
     """
-    for pointer, holder, name in _unknown(context):
+    for pointer, holder, name in dict.fromkeys(_unknown(context)):
         offers = context.suggest(name, context.steps)
         fix = None
         if (sure := offers.sure) is not None:
             # an entry of `after` holds no reference: it is the name itself
-            edits = context.edits_of_refs(pointer, _renaming(name, sure))
+            edits = context.edits_of_refs(
+                pointer,
+                lambda ref, old=name, new=sure: replace(ref, step=new) if ref.step == old else ref,
+            )
             fix = Fix(True, edits or (Edit(pointer, sure),))
-        yield Problem(
-            f"There is no step {name!r}.",
-            pointer,
-            holder,
-            did_you_mean(offers.near) or available("steps", context.steps),
-            fix,
-        )
+        help = did_you_mean(offers.near) or available("steps", context.steps)
+        yield Problem(f"There is no step {name!r}.", pointer, holder, help, fix)
 
 
 def _unknown(context: PlanContext) -> Iterator[tuple[str, str | None, str]]:
-    """Yield each unknown name with its pointer and its step; of one value each name once."""
+    """Yield each unknown name with its pointer and its step."""
     known = context.steps.keys() | RESERVED_IDS
-    unknown = (use for use in context.uses if use.ref.step not in known)
-    yield from dict.fromkeys((use.pointer, use.step.id, use.ref.step) for use in unknown)
+    for use in context.uses:
+        if use.ref.step not in known:
+            yield use.pointer, use.step.id, use.ref.step
     for pointer, ref in context.output_refs:
         if ref.step not in known:
             yield pointer, None, ref.step
-    for position, step in enumerate(context.plan.steps):
-        for index, name in enumerate(step.after):
+    for call in context.calls:
+        for index, name in enumerate(call.step.after):
             if name not in context.steps:
-                yield f"/steps/{position}/after/{index}", step.id, name
-
-
-def _renaming(old: str, new: str) -> Callable[[Ref], Ref]:
-    return lambda ref: replace(ref, step=new) if ref.step == old else ref
+                yield f"{call.pointer}/after/{index}", call.step.id, name
 
 
 @rule()
@@ -98,10 +93,8 @@ def unknown_output(context: PlanContext) -> Iterator[Problem]:
         if isinstance(use.given, Absent) and not use.given.not_a_list:
             last = use.ref.path[-1] if use.ref.path else None
             close = context.suggest(last, use.given.names).near if isinstance(last, str) else ()
-            yield Problem(
+            yield use.problem(
                 f"{use.text} does not exist: {use.given.message}.",
-                use.pointer,
-                use.step.id,
                 did_you_mean(close) or _help(use.given),
                 _redirect(context, use),
             )
@@ -190,28 +183,23 @@ def not_a_list(context: PlanContext) -> Iterator[Problem]:
     """
     for use in context.uses:
         if isinstance(use.given, Absent) and use.given.not_a_list:
-            yield Problem(
+            yield use.problem(
                 f"`[*]` in {use.text} is not on a list: {use.given.message}.",
-                use.pointer,
-                use.step.id,
                 "Remove the `[*]`, or name the field that is a list.",
                 _redirect(context, use),
             )
-    for position, step in enumerate(context.plan.steps):
-        value = step.for_each
+    for call in context.calls:
+        value = call.step.for_each
         listed = None if value is None else context.type_of_value(value, None)
         if listed is None or "array" in types_of(listed):
             continue
-        pointer = f"/steps/{position}/for_each"
-        lists = _list_fields(listed)
-        fix = None
+        lists, fix = _list_fields(listed), None
         if len(lists) == 1 and isinstance(value, Ref):
-            right = Ref(value.step, (*value.path, lists[0]))
-            fix = Fix(True, (Edit(pointer, dump_value(right)),))
-        yield Problem(
+            right = dump_value(Ref(value.step, (*value.path, lists[0])))
+            fix = Fix(True, (Edit(f"{call.pointer}/for_each", right),))
+        yield call.problem(
             f"`for_each` is {describe(listed)}, not a list.",
-            pointer,
-            step.id,
+            "/for_each",
             available("lists", lists) or "Refer to a list.",
             fix,
         )
@@ -241,26 +229,29 @@ def reference_type(context: PlanContext) -> Iterator[Problem]:
 
 
 def _mismatch(use: Use, taken: Schema) -> Problem | None:
-    fix = None
     if any(node.get("x-literal") is True for node in taken.nodes()):
-        message = f"{use.text} is in an argument that must be written out."
-        help = "Write the text itself, so that a reader of the plan sees what will run."
-    elif not use.whole:
+        return use.problem(
+            f"{use.text} is in an argument that must be written out.",
+            "Write the text itself, so that a reader of the plan sees what will run.",
+        )
+    given = use.given
+    if not use.whole:
         if "string" in types_of(taken):
             return None
-        message = f"Text with a reference is text, but the argument accepts {accepted(taken)}."
-        help = f"Make {use.text} the whole value, so that it keeps its type."
-    else:
-        given = use.given
-        if not isinstance(given, Schema) or assignable(given, taken) is not Verdict.NO:
-            return None
-        if is_list_into_scalar(use):
-            return None
-        message = f"{use.text} is {describe(given)}, but the argument accepts {accepted(taken)}."
-        help = "Refer to a part of the right type."
-        if _is_element(given, taken):
-            fix = Fix(True, (Edit(use.pointer, [dump_value(use.ref)]),))
-    return Problem(message, use.pointer, use.step.id, help, fix)
+        return use.problem(
+            f"Text with a reference is text, but the argument accepts {accepted(taken)}.",
+            f"Make {use.text} the whole value, so that it keeps its type.",
+        )
+    if not isinstance(given, Schema) or assignable(given, taken) is not Verdict.NO:
+        return None
+    if is_list_into_scalar(use):
+        return None
+    is_one = _is_element(given, taken)
+    return use.problem(
+        f"{use.text} is {describe(given)}, but the argument accepts {accepted(taken)}.",
+        "Refer to a part of the right type.",
+        Fix(True, (Edit(use.pointer, [dump_value(use.ref)]),)) if is_one else None,
+    )
 
 
 def _is_element(given: Schema, taken: Schema) -> bool:
@@ -295,17 +286,16 @@ def maybe_null(context: PlanContext) -> Iterator[Problem]:
             continue
         reported.add(use.pointer)
         then = "the argument takes no null" if use.whole else "the text then says `null`"
+        help = (
+            f'Skip the step where it is null: `when`: {{"value": "{use.text}", "is":'
+            ' {"not": {"type": "null"}}}; or refer to a value that is always there.'
+        )
         if use.ref.step == "item" and use.step.for_each is not None:
             help = (
                 "Leave out the items with null before `for_each`, or use a field that always"
                 " exists."
             )
-        else:
-            help = (
-                f'Skip the step where it is null: `when`: {{"value": "{use.text}", "is":'
-                ' {"not": {"type": "null"}}}; or refer to a value that is always there.'
-            )
-        yield Problem(f"{use.text} may be null, and {then}.", use.pointer, use.step.id, help)
+        yield use.problem(f"{use.text} may be null, and {then}.", help)
 
 
 def _may_be_null(use: Use) -> bool:
@@ -375,24 +365,21 @@ def learned_output(context: PlanContext) -> Iterator[Problem]:
     for use in context.uses:
         given, results = _learned_part(context, use.ref)
         if isinstance(given, Absent):
-            yield _missing_part(use.text, use.ref, given, results, use.pointer, use.step)
-        elif (
-            use.whole
-            and isinstance(given, Schema)
-            and isinstance(use.taken, Schema)
-            and assignable(given, use.taken) is Verdict.NO
-        ):
-            yield Problem(
+            yield use.problem(*_missing_part(use.text, use.ref, given, results))
+            continue
+        if not use.whole or not isinstance(given, Schema) or not isinstance(use.taken, Schema):
+            continue
+        if assignable(given, use.taken) is Verdict.NO:
+            yield use.problem(
                 f"In {results} {use.text} was {describe(given)}, which the argument does not"
                 " accept.",
-                use.pointer,
-                use.step.id,
                 "Refer to a part of the right type.",
             )
     for pointer, ref in context.output_refs:
         given, results = _learned_part(context, ref)
         if isinstance(given, Absent):
-            yield _missing_part("The plan's output", ref, given, results, pointer, None)
+            message, help = _missing_part("The plan's output", ref, given, results)
+            yield Problem(message, pointer, None, help)
 
 
 def _learned_part(context: PlanContext, ref: Ref) -> tuple[Schema | Absent | None, str]:
@@ -410,14 +397,8 @@ def _learned_part(context: PlanContext, ref: Ref) -> tuple[Schema | Absent | Non
     return at(schema, ref.path), f"{samples} earlier result{'' if samples == 1 else 's'}"
 
 
-def _missing_part(
-    text: str, ref: Ref, absent: Absent, results: str, pointer: str, step: Step | None
-) -> Problem:
+def _missing_part(text: str, ref: Ref, absent: Absent, results: str) -> tuple[str, str | None]:
     missed = [key for key in ref.path if isinstance(key, str) and key not in absent.names]
     meant = dict.fromkeys(name for key in missed for name in near(key, absent.names))
-    return Problem(
-        f"{text} was missing in {results}: {absent.message}.",
-        pointer,
-        step and step.id,
-        did_you_mean(meant) or available("fields", absent.names),
-    )
+    help = did_you_mean(meant) or available("fields", absent.names)
+    return f"{text} was missing in {results}: {absent.message}.", help

@@ -6,20 +6,19 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from toolplan.compiler.rules._context import PlanContext
-from toolplan.compiler.rules._rule import Problem, rule
-from toolplan.compiler.rules._texts import members, texts
+from toolplan.compiler.rules._context import PlanContext, Problem
+from toolplan.compiler.rules._rule import rule
 from toolplan.plan import path as paths
 from toolplan.plan.diagnostics import Severity
 from toolplan.plan.model import (
     RESERVED_IDS,
-    Array,
-    Literal,
-    Object,
     Ref,
     Step,
     Value,
-    escape_pointer,
+    bare,
+    constants,
+    join_pointer,
+    members,
 )
 from toolplan.plan.path import Json
 from toolplan.plan.text import ELLIPSIS, is_ellipsis
@@ -37,31 +36,19 @@ def ellipsis(context: PlanContext) -> Iterator[Problem]:
     How to fix: write all of it, or use `for_each` over the result of a step.
     """
     may_have = "..." in context.text or "…" in context.text
-    for position, step in enumerate(context.plan.steps if may_have else ()):
-        for name, value in step.args.items():
-            for pointer in _ellipses(value, f"/steps/{position}/args/{escape_pointer(name)}"):
-                yield Problem(f"{name!r}: {ELLIPSIS}.", pointer, step.id)
+    for call in context.calls if may_have else ():
+        for name, pointer, value in call.values:
+            for place in _ellipses(value, pointer):
+                yield call.problem(f"{name!r}: {ELLIPSIS}.", place)
 
 
 def _ellipses(value: Value | Json, pointer: str) -> Iterator[str]:
-    match value:
-        case Literal(constant):
-            yield from _ellipses(constant, pointer)
-        case Array(items) | (list() as items):
-            for position, item in enumerate(items):
-                place = f"{pointer}/{position}"
-                text = item.value if isinstance(item, Literal) else item
-                if isinstance(text, str) and is_ellipsis(text):
-                    yield place
-                yield from _ellipses(item, place)
-        case Object() | dict():
-            for key, inner in members(value):
-                place = f"{pointer}/{escape_pointer(key)}"
-                if is_ellipsis(key):
-                    yield place
-                yield from _ellipses(inner, place)
-        case _:
-            return
+    for key, inner in members(bare(value)):
+        place = pointer + join_pointer((key,))
+        text = key if isinstance(key, str) else bare(inner)
+        if isinstance(text, str) and is_ellipsis(text):
+            yield place
+        yield from _ellipses(inner, place)
 
 
 _SHAPES: Final = (
@@ -83,7 +70,7 @@ _MARKS: Final = (
 
 @rule()
 def secret_literal(context: PlanContext) -> Iterator[Problem]:
-    """A secret is written out in an argument.
+    """A secret is written out in an argument, in `for_each` or in `when`.
 
     Plans are shown, stored and shared, so the secret is no longer secret. Keys and tokens of
     well-known forms are recognised: private keys in PEM, JSON Web Tokens, and the prefixes that
@@ -92,18 +79,17 @@ def secret_literal(context: PlanContext) -> Iterator[Problem]:
     How to fix: let the tool read the secret from an environment variable.
     """
     found = any(mark in context.text for mark in _MARKS)
-    for position, step in enumerate(context.plan.steps if found else ()):
-        for name, value in step.args.items():
-            for pointer, text in texts(value, f"/steps/{position}/args/{escape_pointer(name)}"):
-                kind = next((kind for kind, shape in _SHAPES if shape.search(text)), None)
-                if kind is not None:
-                    yield Problem(
-                        f"{name!r} contains {kind}.",
-                        pointer,
-                        step.id,
-                        "Let the tool read it from an environment variable, and replace the "
-                        "secret: it has been exposed.",
-                    )
+    for call, name, pointer, _, text in context.constants() if found else ():
+        shapes = _SHAPES if isinstance(text, str) else ()
+        kind = next((kind for kind, shape in shapes if shape.search(str(text))), None)
+        if kind is not None:
+            yield Problem(
+                f"{name!r} contains {kind}.",
+                pointer,
+                call.step.id,
+                "Let the tool read it from an environment variable, and replace the "
+                "secret: it has been exposed.",
+            )
 
 
 _CLOSING: Final = {
@@ -137,24 +123,16 @@ def unread_reference(context: PlanContext) -> Iterator[Problem]:
 
     How to fix: write `${ticket.assignee}`. If the text is meant as it stands, rename the step.
     """
-    steps = context.plan.steps if any(hint in context.text for hint in _HINTS) else ()
-    for position, step in enumerate(steps):
-        tool = context.tool(step)
-        literal = () if tool is None else tool.input.literal_only
-        for name, value in step.args.items():
-            if name not in literal:
-                place = f"/steps/{position}/args/{escape_pointer(name)}"
-                yield from _foreign_references(context, value, place, step)
+    texts: list[tuple[str, Json, Step | None]] = []
+    if any(hint in context.text for hint in _HINTS):
+        listed = context.constants(literal_only=False)
+        texts += [(each.pointer, each.value, each.call.step) for each in listed]
     if context.plan.output is not None:
-        yield from _foreign_references(context, context.plan.output, "/output", None)
-
-
-def _foreign_references(
-    context: PlanContext, value: Value, place: str, step: Step | None
-) -> Iterator[Problem]:
-    for pointer, text in texts(value, place):
-        found = None if _HINTS.isdisjoint(text) else _spelled(text, context, step)
-        if found is not None:
+        texts += [(at, text, None) for at, _, text in constants(context.plan.output, "/output")]
+    for pointer, text, step in texts:
+        if not isinstance(text, str) or _HINTS.isdisjoint(text):
+            continue
+        if (found := _spelled(text, context, step)) is not None:
             yield Problem(
                 f"{found[0]!r} is text: it is not replaced by what {found['step']!r} gives.",
                 pointer,

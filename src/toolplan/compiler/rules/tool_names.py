@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from toolplan.base import extras
-from toolplan.compiler.rules._context import PlanContext
-from toolplan.compiler.rules._rule import Problem, rule
+from toolplan.compiler.rules._context import PlanContext, Problem
+from toolplan.compiler.rules._rule import rule
 from toolplan.plan.diagnostics import Edit, Fix, Severity, available, did_you_mean
-from toolplan.plan.model import Step
-from toolplan.schema.tool import Tool
 
 
 @rule()
@@ -27,26 +25,20 @@ def unknown_tool(context: PlanContext) -> Iterator[Problem]:
     install the extra `sql`, for `extract` name a model with `--model`.
     """
     tools = context.tools
-    for position, step in enumerate(context.plan.steps if tools is not None else ()):
-        name = step.tool
+    for call in context.calls if tools is not None else ():
+        name = call.step.tool
         if tools is None or not name or name in tools or tools.alias(name) is not None:
             continue
-        pointer = f"/steps/{position}/tool"
         if (ambiguity := tools.ambiguity(name)) is not None:
-            yield Problem(ambiguity, pointer, step.id, "Write one of these names.")
+            yield call.problem(ambiguity, "/tool", "Write one of these names.")
             continue
-        offers = context.suggest(name, tools)
-        fix = None
+        offers, fix = context.suggest(name, tools), None
         if offers.sure is not None:
-            fix = Fix(not tools[offers.sure].has_effects, (Edit(pointer, offers.sure),))
-        yield Problem(
-            # with invisible and ambiguous characters as code points
-            f"There is no tool {name!a}.",
-            pointer,
-            step.id,
-            _missing(name) or did_you_mean(offers.near) or available("tools", tools),
-            fix,
-        )
+            edit = Edit(f"{call.pointer}/tool", offers.sure)
+            fix = Fix(not tools[offers.sure].has_effects, (edit,))
+        help = _missing(name) or did_you_mean(offers.near) or available("tools", tools)
+        # with invisible and ambiguous characters as code points
+        yield call.problem(f"There is no tool {name!a}.", "/tool", help, fix)
 
 
 def _missing(name: str) -> str | None:
@@ -70,17 +62,13 @@ def tool_alias(context: PlanContext) -> Iterator[Problem]:
     How to fix: nothing; the name is corrected.
     """
     tools = context.tools
-    for position, step in enumerate(context.plan.steps if tools is not None else ()):
-        name = None if tools is None or step.tool in tools else tools.alias(step.tool)
+    for call in context.calls:
+        said = call.step.tool
+        name = None if tools is None or said in tools else tools.alias(said)
         if name is not None:
-            pointer = f"/steps/{position}/tool"
-            yield Problem(
-                f"{step.tool!r} is another name of the tool {name!r}.",
-                pointer,
-                step.id,
-                f"Write {name!r}.",
-                Fix(True, (Edit(pointer, name),)),
-            )
+            message = f"{said!r} is another name of the tool {name!r}."
+            fix = Fix(True, (Edit(f"{call.pointer}/tool", name),))
+            yield call.problem(message, "/tool", f"Write {name!r}.", fix)
 
 
 @rule()
@@ -94,10 +82,11 @@ def tool_schema(context: PlanContext) -> Iterator[Problem]:
 
     How to fix: correct the tool where it is defined, accept its change, or use another tool.
     """
-    for pointer, step, tool in _called(context):
-        if tool.unusable is not None:
+    for call in context.calls:
+        tool = context.known.get(call.step.tool)
+        if tool is not None and tool.unusable is not None:
             message = f"The tool {tool.name!r} cannot be used: {tool.unusable}."
-            yield Problem(message, pointer, step.id, tool.remedy)
+            yield call.problem(message, "/tool", tool.remedy)
 
 
 @rule(Severity.WARNING)
@@ -110,19 +99,8 @@ def output_schema(context: PlanContext) -> Iterator[Problem]:
 
     How to fix: correct the schema where the tool is defined.
     """
-    for pointer, step, tool in _called(context):
-        if tool.output_fault is not None:
-            yield Problem(
-                f"The output schema of {tool.name!r} cannot be used: {tool.output_fault}.",
-                pointer,
-                step.id,
-                "Correct the schema where the tool is defined.",
-            )
-
-
-def _called(context: PlanContext) -> Iterator[tuple[str, Step, Tool]]:
-    """Yield each step with a known tool, usable or not, and the pointer of its name."""
-    tools: Mapping[str, Tool] = {} if context.tools is None else context.tools
-    for position, step in enumerate(context.plan.steps):
-        if (tool := tools.get(step.tool)) is not None:
-            yield f"/steps/{position}/tool", step, tool
+    for call in context.calls:
+        tool = context.known.get(call.step.tool)
+        if tool is not None and tool.output_fault is not None:
+            message = f"The output schema of {tool.name!r} cannot be used: {tool.output_fault}."
+            yield call.problem(message, "/tool", "Correct the schema where the tool is defined.")

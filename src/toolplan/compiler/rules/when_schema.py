@@ -9,8 +9,8 @@ from typing import Final
 from msgspec import Struct
 
 from toolplan import schema as schemas
-from toolplan.compiler.rules._context import PlanContext
-from toolplan.compiler.rules._rule import Problem, rule
+from toolplan.compiler.rules._context import PlanContext, Problem
+from toolplan.compiler.rules._rule import rule
 from toolplan.plan.diagnostics import suggest
 from toolplan.plan.model import Literal, When, escape_pointer
 from toolplan.plan.path import EVERY, Json, Path
@@ -58,14 +58,10 @@ def when_schema(context: PlanContext) -> Iterator[Problem]:
 
     How to fix: write a schema, such as `{"const": true}` or `{"minItems": 1}`.
     """
-    for position, step in enumerate(context.plan.steps):
-        for fault in () if step.when is None else _faults(context, step.when):
-            yield Problem(
-                f"The condition of {step.id!r} {fault.message}.",
-                f"/steps/{position}/when/is{fault.pointer}",
-                step.id,
-                fault.help,
-            )
+    for call in context.calls:
+        for fault in () if call.step.when is None else _faults(context, call.step.when):
+            message = f"The condition of {call.step.id!r} {fault.message}."
+            yield call.problem(message, f"/when/is{fault.pointer}", fault.help)
 
 
 def _faults(context: PlanContext, when: When) -> Iterator[_Fault]:
@@ -120,7 +116,10 @@ def _faults_of_node(
     `decides` is True where a value that passes `node` passes the condition, if its type is
     `around`.
     """
-    if not isinstance(node, dict) or pointer.count("/") > _DEEPEST:
+    if not isinstance(node, dict):
+        return
+    if pointer.count("/") > _DEEPEST:
+        yield _Fault("is nested too deep to be checked", pointer)
         return
     types = ALL_TYPES if given is None else schemas.types_of(given)
     stated = around & types & schemas.types_of(condition.part(node))

@@ -5,21 +5,15 @@ could be read, so that the rules can still check it: lists of steps and of argum
 complete, with a placeholder for what cannot be read. `dump` writes what is not default.
 """
 
-from toolplan.plan.canonical._form import LONGEST_TIMEOUT_S, MOST_RETRIES, VERSION, dump, load
-from toolplan.plan.canonical._references import (
-    EARLIER,
-    MOST_PROBLEMS,
-    OPENING,
-    STEP_ID,
-    Head,
-    ParsedText,
-    ReferenceSyntaxError,
-    TextProblem,
-    parse_text,
-    print_text,
+from toolplan.plan.canonical._form import (
+    LONGEST_TIMEOUT_S,
+    MOST_RETRIES,
+    VERSION,
+    dump,
+    json_schema,
+    load,
 )
 from toolplan.plan.canonical._report import Parsed, Report, shown
-from toolplan.plan.canonical._schema import json_schema
 from toolplan.plan.canonical._steps import (
     IdCheck,
     StepFields,
@@ -31,10 +25,20 @@ from toolplan.plan.canonical._steps import (
 from toolplan.plan.canonical._values import (
     CANONICAL,
     DEEPEST,
+    EARLIER,
+    MOST_PROBLEMS,
+    OPENING,
+    STEP_ID,
+    Head,
+    ParsedText,
+    ReferenceSyntaxError,
     Syntax,
+    TextProblem,
     Written,
     check_depth,
     dump_value,
+    parse_text,
+    print_text,
 )
 
 __all__ = [

@@ -1,21 +1,20 @@
-"""The canonical form: from JSON to a plan, and back."""
+"""The canonical form: from JSON to a plan, and back, and its JSON Schema."""
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
 from toolplan.plan.canonical._report import Parsed, Report, shown
 from toolplan.plan.canonical._steps import IdCheck, StepFields, free_id, read_metadata, read_steps
-from toolplan.plan.canonical._values import CANONICAL, check_depth, dump_value
+from toolplan.plan.canonical._values import CANONICAL, STEP_ID, check_depth, dump_value
 from toolplan.plan.model import (
     DEFAULT_MAX_ITEMS,
     DEFAULT_MAX_PAGES,
+    RESERVED_IDS,
     Limits,
-    OnError,
-    Pages,
     Plan,
     Step,
     Value,
@@ -38,54 +37,47 @@ _USUAL_FIELDS: Final = frozenset(STEP_FIELDS[:3])
 
 def load(document: Json, limits: Limits | None = None) -> Parsed:
     """Return the plan that `document`, in canonical form, says. Never raises."""
-    limits = limits or Limits()
     report = Report()
-    plan = _plan(document, limits, report)
-    return Parsed(plan, report.diagnostics)
+    return Parsed(_plan(document, limits or Limits(), report), report.diagnostics)
 
 
 def _plan(document: Json, limits: Limits, report: Report) -> Plan | None:
     if not isinstance(document, dict):
         report.error("field-type", f"A plan is an object, not {json_type(document)}.")
         return None
-    _check_version(document, report)
+    version = document.get("toolplan", VERSION)
+    if type(version) is not int or version != VERSION:
+        said = f"The plan has the version {_said(version)}; this toolplan reads {VERSION}."
+        report.error("plan-version", said, "/toolplan")
     report.unknown_fields(document, _PLAN_FIELDS, "")
     items = read_steps(document, limits, report)
     if items is None or not check_depth(document, limits.depth, report):
         return None
-    ids = _ids(items, report)
-    steps = [_step(item, f"/steps/{at}", ids[at], report) for at, item in enumerate(items)]
+    names = _ids(items, report)
+    steps = [_step(item, f"/steps/{at}", names[at], report) for at, item in enumerate(items)]
     output = None
     if "output" in document:
         output = CANONICAL.read(document["output"], "/output", None, report)
     return Plan(tuple(steps), output, read_metadata(document, report))
 
 
-def _check_version(document: Mapping[str, Json], report: Report) -> None:
-    version = document.get("toolplan", VERSION)
-    if type(version) is not int or version != VERSION:
-        said = f"The plan has the version {_said(version)}; this toolplan reads {VERSION}."
-        report.error("plan-version", said, "/toolplan")
-
-
 def _ids(items: list[Json], report: Report) -> list[str]:
     """Return the id of every step, a new one where it has none, and check those written."""
     written = [item.get("id") if isinstance(item, dict) else None for item in items]
     taken = {name for name in written if isinstance(name, str)}
-    check = IdCheck(report)
-    ids: list[str] = []
-    for at, (item, name) in enumerate(zip(items, written, strict=True)):
-        if isinstance(name, str):
-            ids.append(name)
-        else:
-            ids.append(free_id(at, taken))
-            taken.add(ids[-1])
-            if isinstance(item, dict) and "id" not in item:
-                report.error("missing-field", "The step has no 'id'.", f"/steps/{at}/id", ids[-1])
+    check, names = IdCheck(report), list[str]()
+    for at, (item, said) in enumerate(zip(items, written, strict=True)):
+        name = said
+        if not isinstance(name, str):
+            name = free_id(at, taken)
+            taken.add(name)
+            if isinstance(item, dict) and "id" in item:
+                report.wrong_type("id", said, "text", f"/steps/{at}/id", name)
             elif isinstance(item, dict):
-                report.wrong_type("id", name, "text", f"/steps/{at}/id", ids[-1])
-        check.take(ids[-1])
-    return ids
+                report.error("missing-field", "The step has no 'id'.", f"/steps/{at}/id", name)
+        names.append(name)
+        check.take(name)
+    return names
 
 
 def _step(item: Json, pointer: str, name: str, report: Report) -> Step:
@@ -104,11 +96,11 @@ def _step(item: Json, pointer: str, name: str, report: Report) -> Step:
         fields.for_each(),
         fields.whole_number("max_items", 1, None, DEFAULT_MAX_ITEMS),
         fields.when(),
-        fields.on_error(),
+        "continue" if fields.choice("on_error", "fail", "continue") == "continue" else "fail",
         fields.timeout(),
         fields.whole_number("retries", 0, MOST_RETRIES, 0),
         fields.thought(),
-        fields.pages(),
+        "all" if fields.choice("pages", "all") else None,
         fields.whole_number("max_pages", 1, None, DEFAULT_MAX_PAGES),
     )
 
@@ -136,8 +128,7 @@ class _Fields(StepFields):
     def when(self) -> When | None:
         when = self.item.get("when")
         if not isinstance(when, dict):
-            if "when" in self.item:
-                self._wrong("when", 'an object {"value": …, "is": schema}')
+            self._wrong("when", 'an object {"value": …, "is": schema}')
             return None
         place, others = f"{self.pointer}/when", {"schema": "is", "ref": "value"}
         self.report.unknown_fields(when, ("value", "is"), place, self.step, others)
@@ -151,27 +142,19 @@ class _Fields(StepFields):
             schema = True
         return When(value, copied(schema)) if "value" in when else None
 
-    def on_error(self) -> OnError:
-        on_error = self.item.get("on_error", "fail")
-        if on_error in ("fail", "continue"):
-            return "continue" if on_error == "continue" else "fail"
-        said = f"'on_error' is {_said(on_error)}, not 'fail' or 'continue'."
-        self._error("field-type", said, "on_error")
-        return "fail"
-
-    def pages(self) -> Pages | None:
-        pages = self.item.get("pages")
-        if pages == "all":
-            return "all"
-        if "pages" in self.item:
-            self._error("field-type", f"'pages' is {_said(pages)}, not 'all'.", "pages")
+    def choice(self, name: str, *choices: str) -> str | None:
+        value = self.item.get(name)
+        if isinstance(value, str) and value in choices:
+            return value
+        if name in self.item:
+            said = f"{name!r} is {_said(value)}, not {' or '.join(map(repr, choices))}."
+            self._error("field-type", said, name)
         return None
 
     def timeout(self) -> float | None:
         seconds = self.item.get("timeout_s")
         if isinstance(seconds, bool) or not isinstance(seconds, int | float):
-            if "timeout_s" in self.item:
-                self._wrong("timeout_s", "a number of seconds")
+            self._wrong("timeout_s", "a number of seconds")
             return None
         if 0 < seconds <= LONGEST_TIMEOUT_S:  # NaN is outside too
             return float(seconds)
@@ -182,27 +165,27 @@ class _Fields(StepFields):
     def whole_number(self, name: str, least: int, most: int | None, default: int) -> int:
         value = self.item.get(name)
         if type(value) is not int:
-            if name in self.item:
-                self._wrong(name, "a whole number")
-        elif value < least or (most is not None and value > most):
+            self._wrong(name, "a whole number")
+        elif least <= value <= (value if most is None else most):
+            return value
+        else:
             upper = "" if most is None else f" and at most {most}"
             said = f"{name!r} is {_said(value)}; it must be at least {least}{upper}."
             self._error("field-type", said, name)
-        else:
-            return value
         return default
 
     def thought(self) -> str | None:
         thought = self.item.get("thought")
         if isinstance(thought, str):
             return thought
-        if "thought" in self.item:
-            self._wrong("thought", "text")
+        self._wrong("thought", "text")
         return None
 
     def _wrong(self, name: str, wanted: str) -> None:
-        place = f"{self.pointer}/{name}"
-        self.report.wrong_type(name, self.item[name], wanted, place, self.step)
+        """Report that a field has the wrong type, where it is written at all."""
+        if name in self.item:
+            place = f"{self.pointer}/{name}"
+            self.report.wrong_type(name, self.item[name], wanted, place, self.step)
 
     def _error(self, code: str, message: str, inside: str) -> None:
         self.report.error(code, message, f"{self.pointer}/{inside}", self.step)
@@ -255,3 +238,92 @@ _WRITERS: Final[Mapping[str, Callable[[Any], Json]]] = {
     "timeout_s": _plain_number,
 }
 """Fields of a step whose JSON is not their value."""
+
+
+_ID: Final[Json] = {
+    "type": "string",
+    "pattern": f"^{STEP_ID.pattern}$",
+    "not": {"enum": [*sorted(RESERVED_IDS)]},
+}
+_VALUE: Final[Json] = {
+    "description": "Any JSON. Text may hold references: ${id} is the output of a step, "
+    "${id.key[0]} a part of it, ${id.list[*].key} that part of each element; "
+    "$${ is a plain ${. Text that is one reference only becomes its value."
+}
+_WHEN: Final[Json] = {
+    "type": "object",
+    "description": "The step runs only if `value` fits the JSON Schema `is`.",
+    "properties": {"value": {"$ref": "#/$defs/value"}, "is": {"type": ["object", "boolean"]}},
+    "required": ["value", "is"],
+    "additionalProperties": False,
+}
+
+
+def json_schema(tools: Iterable[str] | None = None, limits: Limits = Limits()) -> dict[str, Json]:
+    """Return the JSON Schema (draft 2020-12) of a plan's canonical form.
+
+    It covers the form. The check covers the rest: arguments and types, references, cycles. `tools`
+    are the names that a plan may call, None for any; `limits` those of the largest plans.
+    """
+    name: dict[str, Json] = {"type": "string", "minLength": 1}
+    if tools is not None:
+        name["enum"] = [*tools]
+    value: Json = {"$ref": "#/$defs/value"}
+    listed = "A list: one call for each item, ${item}, at ${index}."
+    step: dict[str, Json] = {
+        "id": {"$ref": "#/$defs/id"},
+        "tool": name,
+        "args": {"type": "object", "additionalProperties": value},
+        "after": {
+            "type": "array",
+            "items": {"type": "string"},
+            "description": "Steps that must end before, besides those that are referred to.",
+        },
+        "for_each": {"$ref": "#/$defs/value", "description": listed},
+        "max_items": {"type": "integer", "minimum": 1, "default": DEFAULT_MAX_ITEMS},
+        "when": _WHEN,
+        "on_error": {"enum": ["fail", "continue"], "default": "fail"},
+        "timeout_s": {
+            "type": "number",
+            "exclusiveMinimum": 0,
+            "maximum": LONGEST_TIMEOUT_S,
+            "description": "The most seconds of each try.",
+        },
+        "retries": {"type": "integer", "minimum": 0, "maximum": MOST_RETRIES, "default": 0},
+        "pages": {
+            "enum": ["all"],
+            "description": "All pages of the list, each with a call; only for tools that read.",
+        },
+        "max_pages": {"type": "integer", "minimum": 1, "default": DEFAULT_MAX_PAGES},
+        "thought": {"type": "string", "description": "Why. It does not run."},
+    }
+    plan: dict[str, Json] = {
+        "toolplan": {"const": VERSION, "description": "The version of this form."},
+        "steps": {
+            "type": "array",
+            "items": {"$ref": "#/$defs/step"},
+            "minItems": 1,
+            "maxItems": limits.steps,
+        },
+        "output": {
+            "$ref": "#/$defs/value",
+            "description": "What the plan returns. Without it: the outputs of the steps that "
+            "nothing refers to.",
+        },
+        "metadata": {"type": "object", "description": "Notes for readers. They do not run."},
+    }
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "A plan of toolplan",
+        **_closed(plan, "steps"),
+        "$defs": {"id": _ID, "value": _VALUE, "step": _closed(step, "id", "tool")},
+    }
+
+
+def _closed(properties: dict[str, Json], *required: str) -> dict[str, Json]:
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": [*required],
+        "additionalProperties": False,
+    }

@@ -5,9 +5,8 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Collection, Mapping, Sequence
 
-from toolplan.plan.canonical._references import STEP_ID
 from toolplan.plan.canonical._report import Report, shown
-from toolplan.plan.canonical._values import Syntax
+from toolplan.plan.canonical._values import STEP_ID, Syntax
 from toolplan.plan.model import RESERVED_IDS, Limits, Value
 from toolplan.plan.path import Json, copied, json_type
 

@@ -1,14 +1,24 @@
-"""Values as JSON: read with the references in them, written so that they read back."""
+"""Values as JSON: references in text, read and written so that they read back.
+
+A reference is `${` id segment* `}`. Of n dollars directly before `{` each pair is one dollar of
+text. An odd one left over opens a reference; none left makes the brace text. So `$${x}` is the text
+`${x}`, and `$$${x}` is a dollar with a reference behind it. Text is parsed here once and never
+searched again. A dialect may name the step in another way: it gives its own `Head` to read and to
+print by.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Final, TypeAlias
 
 from msgspec import Struct
 
-from toolplan.plan.canonical._references import OPENING, ParsedText, parse_text, print_text
+from toolplan.base.errors import ToolplanError
 from toolplan.plan.canonical._report import Report
+from toolplan.plan.diagnostics import Diagnostic, Severity
 from toolplan.plan.model import (
     Array,
     Literal,
@@ -17,10 +27,179 @@ from toolplan.plan.model import (
     Template,
     Value,
     array,
+    bare,
     escape_pointer,
+    members,
     object_,
+    template,
 )
-from toolplan.plan.path import Json
+from toolplan.plan.path import Json, Path, PathSyntaxError, parse_segments, print_path
+
+STEP_ID: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,63}")
+"""What the id of a step looks like; `fullmatch` it."""
+
+EARLIER: Final = "run:"
+"""What stands before the name of an earlier run, in the place of a step's id."""
+
+_EARLIER_RUN: Final = re.compile(EARLIER + "[0-9A-Za-z_-]{1,200}")
+
+OPENING: Final = "${"
+"""Text without it holds no reference and no escape: it is what it says."""
+
+MOST_PROBLEMS: Final = 20
+"""Maximum number of problems reported of one text."""
+
+_SHORT: Final = 200
+"""The longest text that is remembered: plans say the same few references again and again."""
+
+# the look-behind keeps a long row of dollars from being tried from each of them
+_BEFORE_BRACE = re.compile(r"(?<!\$)\$++\{")
+_AT_BRACE_OR_END = re.compile(r"(?<!\$)\$++(?=\{|\Z)")
+_AT_BRACE = re.compile(r"(?<!\$)\$++(?=\{)")
+
+
+class ReferenceSyntaxError(ToolplanError, ValueError):
+    """The text at `offset` names no step, or no path; `str(error)` says what is there instead."""
+
+    def __init__(self, message: str, offset: int) -> None:
+        super().__init__("bad-reference", message)
+        self.offset = offset
+
+
+class TextProblem(Struct, frozen=True):
+    """What is wrong with one reference of a text; `offset` counts from the text's start."""
+
+    code: str
+    message: str
+    help: str | None = None
+    severity: Severity = Severity.ERROR
+    offset: int = 0
+
+    def at(self, pointer: str, step: str | None = None) -> Diagnostic:
+        """Return its diagnostic, where the text stands at `pointer`."""
+        return Diagnostic(self.code, self.severity, self.message, step, pointer, self.help)
+
+
+class ParsedText(Struct, frozen=True):
+    """What a text says. Where there are problems, `value` is the text itself."""
+
+    value: Value
+    problems: tuple[TextProblem, ...] = ()
+
+
+class Head(Struct, frozen=True):
+    """How a dialect names the step of a reference.
+
+    `read(text, at)` gives the id of the step and the offset behind its name, or raises
+    ReferenceSyntaxError. `write(step)` is its inverse, `path` writes the rest.
+    """
+
+    read: Callable[[str, int], tuple[str, int]]
+    write: Callable[[str], str]
+    path: Callable[[Path], str]
+    help: str
+
+
+def parse_text(text: str, head: Head | None = None) -> ParsedText:
+    """Parse `text` into a Literal, a bare Ref, or a Template.
+
+    Never raises: each bad reference is a problem, and the text is then taken literally.
+    """
+    if OPENING not in text:
+        return ParsedText(Literal(text))
+    return (_remembered if len(text) <= _SHORT else _parsed)(text, head or _CANONICAL)
+
+
+def _parsed(text: str, head: Head) -> ParsedText:
+    parts: list[str | Ref] = []
+    literal: list[str] = []  # joined once: a text may be one long row of escapes
+    problems: list[TextProblem] = []
+    at = 0
+    while opening := _BEFORE_BRACE.search(text, at):
+        dollars = len(opening[0]) - 1
+        literal.append(text[at : opening.start()] + "$" * (dollars // 2))
+        at = opening.end()
+        if dollars % 2 == 0:
+            literal.append("{")
+            continue
+        try:
+            ref, at = _reference(text, at, head)
+            parts += ("".join(literal), ref)
+            literal.clear()
+        except (ReferenceSyntaxError, PathSyntaxError) as error:
+            problems.append(_problem(text, at, error, head))
+            if len(problems) == MOST_PROBLEMS:
+                break
+    if problems:
+        return ParsedText(Literal(text), tuple(problems))
+    return ParsedText(template((*parts, "".join(literal) + text[at:])))
+
+
+_remembered = lru_cache(maxsize=2048)(_parsed)
+
+
+def print_text(value: Literal | Ref | Template, head: Head | None = None) -> str:
+    """Return the text that `parse_text` reads as `value`; a Literal must be a string.
+
+    Raises:
+        TypeError: the Literal is not a string.
+    """
+    head = head or _CANONICAL
+    parts = value.parts if isinstance(value, Template) else (value,)
+    written: list[str] = []
+    for at, part in enumerate(parts, 1):
+        text = part.value if isinstance(part, Literal) else part
+        if isinstance(text, Ref):
+            written.append("${" + head.write(text.step) + head.path(text.path) + "}")
+        elif isinstance(text, str):
+            written.append((_AT_BRACE if at == len(parts) else _AT_BRACE_OR_END).sub(_twice, text))
+        else:
+            raise TypeError("only text is printed as text")
+    return "".join(written)
+
+
+def _twice(found: re.Match[str]) -> str:
+    return found[0] * 2
+
+
+def _reference(text: str, at: int, head: Head) -> tuple[Ref, int]:
+    step, end = head.read(text, at)
+    path, end = parse_segments(text, end)
+    if not text.startswith("}", end):
+        found = f"{text[end]!r} stands where '}}' was expected" if end < len(text) else ""
+        raise ReferenceSyntaxError(found or "'}' is missing", end)
+    return Ref(step, path), end + 1
+
+
+def _problem(
+    text: str, at: int, error: ReferenceSyntaxError | PathSyntaxError, head: Head
+) -> TextProblem:
+    shown = text[at - 2 : at + 60].partition("}")
+    return TextProblem(
+        "reference-syntax",
+        f"The reference {shown[0] + shown[1]!r} cannot be read: {error}.",
+        head.help,
+        offset=error.offset,
+    )
+
+
+def _canonical_step(text: str, at: int) -> tuple[str, int]:
+    if found := _EARLIER_RUN.match(text, at) or STEP_ID.match(text, at):
+        return found[0], found.end()
+    if text.startswith("}", at):
+        raise ReferenceSyntaxError("it is empty", at)
+    if text.startswith("${", at):
+        raise ReferenceSyntaxError("a reference cannot stand inside another", at)
+    raise ReferenceSyntaxError("the id of a step was expected", at)
+
+
+_CANONICAL: Final = Head(
+    _canonical_step,
+    str,
+    print_path,
+    "A reference is `${step.path}`, as in `${s0.data[0].id}`; `$${` is the text `${`.",
+)
+
 
 DEEPEST: Final = 200
 """No limit on depth may be above this: values are taken apart by recursion."""
@@ -52,18 +231,13 @@ class Syntax(Struct, frozen=True):
 
     def read(self, value: Json, pointer: str, step: str | None, report: Report) -> Value:
         """Return `value`, which stands at `pointer`. A bad reference is reported and kept."""
-        found: ParsedText | None = None
         match value:
             case str():
                 found = self.read_text(value)
             case dict():
                 found = self.read_object(value)
                 if found is None:
-                    members = value.items()
-                    each = (
-                        (key, self._member(v, pointer, key, step, report)) for key, v in members
-                    )
-                    return object_(tuple(each))
+                    return object_(tuple(self.read_members(value, pointer, step, report).items()))
             case list():
                 items = enumerate(value)
                 return array(tuple(self._member(v, pointer, at, step, report) for at, v in items))
@@ -125,8 +299,9 @@ class Syntax(Struct, frozen=True):
         if back == value and not report.diagnostics:
             return
         found = False
-        for token, part in _parts(value):
-            for each in self.unsaid(part, f"{pointer}/{token}"):
+        for key, part in members(bare(value)):
+            inner = part if isinstance(part, Value) else Literal(part)
+            for each in self.unsaid(inner, f"{pointer}/{escape_pointer(str(key))}"):
                 found = True
                 yield each
         if not found:
@@ -165,26 +340,9 @@ def _pointers_at(document: Json, depth: int) -> list[str]:
     level: Sequence[tuple[str, Json]] = [("", document)]
     for _ in range(depth):
         level = [
-            (f"{pointer}/{token}", inner.value)
+            (f"{pointer}/{escape_pointer(str(token))}", inner)
             for pointer, outer in level
-            for token, inner in _parts(Literal(outer))
-            if isinstance(inner, Literal) and isinstance(inner.value, _NESTED)
+            for token, inner in members(outer)
+            if isinstance(inner, _NESTED)
         ][:_MOST_POINTERS]
     return [pointer for pointer, _ in level]
-
-
-def _parts(value: Value) -> Iterator[tuple[str, Value]]:
-    """Yield what `value` holds, each part with its token of a JSON pointer."""
-    match value:
-        case Literal(dict() as literal):
-            fields = [(key, Literal(each)) for key, each in literal.items()]
-        case Literal(list() as literal):
-            fields = [(str(at), Literal(each)) for at, each in enumerate(literal)]
-        case Array(items):
-            fields = [(str(at), each) for at, each in enumerate(items)]
-        case Object(fields):
-            pass
-        case Literal() | Ref() | Template():
-            return
-    for key, each in fields:
-        yield escape_pointer(key), each

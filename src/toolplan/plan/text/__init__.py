@@ -6,15 +6,21 @@ its own stack, so that no nesting makes it fail. Plans keep JSON pointers only: 
 looked up when a diagnostic is shown.
 """
 
-from toolplan.plan.text._edits import Change, Insert, Rename, Replace, edited, rewritten, spliced
 from toolplan.plan.text._elements import Elements
 from toolplan.plan.text._places import (
+    Change,
+    Insert,
     Place,
+    Rename,
+    Replace,
     Span,
     duplicate_keys,
+    edited,
     find_words,
     line_and_column,
     locate,
+    rewritten,
+    spliced,
 )
 from toolplan.plan.text._strict import (
     ELLIPSIS,

@@ -1,13 +1,15 @@
-"""Where the values and the keys of a JSON text stand."""
+"""Where the values and the keys of a JSON text stand, and changes that leave all else as it is."""
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Callable, Collection, Iterator
-from typing import Final, NamedTuple
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from typing import Final, NamedTuple, TypeAlias
 
 from msgspec import Struct
 
+from toolplan.plan.text._strict import Strict, strict_json
 from toolplan.plan.text._tokens import TOKEN, unquoted
 
 
@@ -254,3 +256,112 @@ def _whole(text: str) -> Span | None:
         return None
     start = text.index(stripped)
     return Span(start, start + len(stripped))
+
+
+_SPACE_BEFORE = re.compile(r"\s*\Z")
+
+
+class Rename(Struct, frozen=True):
+    """Write `name` for the key of what `pointer` names."""
+
+    pointer: str
+    name: str
+
+
+class Replace(Struct, frozen=True):
+    """Write `value` for the value that `pointer` names, which is `old`."""
+
+    pointer: str
+    old: object
+    value: object
+
+
+class Insert(Struct, frozen=True):
+    """Add a member as the last one of the object that `pointer` names."""
+
+    pointer: str
+    name: str
+    value: object
+
+
+Change: TypeAlias = Rename | Replace | Insert
+
+
+def edited(text: str, changes: Sequence[Change]) -> str | None:
+    """Return `text`, one JSON value, with `changes`, and every other character as it is.
+
+    Pointers are those of `text` as it stands. None where a change has no place of its own, or where
+    it would take a comment, or anything else that is not in the old value, away with it.
+    """
+    places = members(text, {each.pointer for each in changes})
+    parts: list[tuple[Span, str]] = []
+    for change in changes:
+        place = places.get(change.pointer)
+        part = None if place is None else _part(text, place, change)
+        if part is None:
+            return None
+        parts.append(part)
+    return spliced(text, parts)
+
+
+def rewritten(part: str, old: object, new: object) -> str | None:
+    """Return `new` written as `part`, which says `old`, is: with its quotes, or without any.
+
+    None where `part` is more than one token and not the bare text `old`.
+    """
+    if part == old and isinstance(new, str):
+        return new
+    if TOKEN.fullmatch(part) is None:
+        return None
+    return _key(part[0], new) if isinstance(new, str) else _written(new)
+
+
+def spliced(text: str, parts: Iterable[tuple[Span, str]]) -> str | None:
+    """Return `text` with each of `parts` at its place; None where two have the same place."""
+    pieces: list[str] = []
+    end = 0
+    for span, new in sorted(parts):
+        if span.start < end:
+            return None
+        pieces += [text[end : span.start], new]
+        end = span.end
+    return "".join([*pieces, text[end:]])
+
+
+def _part(text: str, place: Member, change: Change) -> tuple[Span, str] | None:
+    match change:
+        case Rename(_, name):
+            return None if place.key is None else (place.key, _key(text[place.key.start], name))
+        case Replace(_, old, value):
+            return (place.span, _written(value)) if _says(text, place.span, old) else None
+        case Insert(_, name, value):
+            member = f"{_written(name)}: {_written(value)}"
+            start = place.span.start + 1
+            if place.last_key is None or place.last_end is None:
+                return (Span(start, start), member) if text[start - 1 : start] == "{" else None
+            before = text[: place.last_key.start]
+            space = _SPACE_BEFORE.search(before[-200:])
+            return Span(place.last_end, place.last_end), f",{space[0] if space else ''}{member}"
+
+
+def _says(text: str, span: Span, old: object) -> bool:
+    """Return whether nothing but `old` stands at `span`; a single token always is."""
+    part = text[span.start : span.end]
+    if part[:1] not in ("[", "{"):
+        return TOKEN.fullmatch(part) is not None
+    if any(token.lastgroup == "comment" for token in TOKEN.finditer(part)):
+        return False
+    strict = strict_json(part)
+    try:
+        return isinstance(strict, Strict) and json.loads(strict.text) == old
+    except ValueError:
+        return False
+
+
+def _key(quote: str, name: str) -> str:
+    written = _written(name)
+    return "'" + written[1:-1].replace("'", "\\'") + "'" if quote == "'" else written
+
+
+def _written(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False)

@@ -9,9 +9,9 @@ from typing import Final, Literal, TypeAlias
 
 from msgspec.structs import replace
 
-from toolplan.compiler.rules._texts import all_text
 from toolplan.compiler.rules.grounding import Said
 from toolplan.dates import Weeks
+from toolplan.plan.model import all_text
 from toolplan.plan.path import Json
 from toolplan.planners._base import (
     Attempt,
