@@ -12,12 +12,13 @@ import json
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator
+from decimal import Decimal
 from itertools import accumulate
 from typing import Final, TypeAlias
 
 from toolplan.plan.model import Ref, Value
 from toolplan.plan.path import Json
-from toolplan.show.printable import Mark, Text, ref_text, text_width, tokens
+from toolplan.show.printable import Mark, Text, fit_encoding, ref_text, text_width, tokens
 
 _PLAIN_NAME: Final = re.compile(r"[A-Za-z0-9_.:/-]+")
 _PIECE: Final = re.compile(r"[^\s\"'<>(),;]+")
@@ -26,7 +27,6 @@ _ADDRESS_LIKE: Final = frozenset("ıȷ。．｡ノﾉ丿")
 _WORD: Final = re.compile(r"\w+")
 _SPACES: Final = re.compile(" {9,}")
 _MOST_MARKS: Final = 3  # above and below one letter, in any language
-_DIGITS: Final = 4_000  # Python refuses to print integers of more digits
 
 _INVISIBLE_CATEGORIES: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp", "Zs"})
 # cannot be seen, whatever their category
@@ -98,20 +98,9 @@ def _atoms(value: Value | Json, encoding: str) -> Iterator[Atom]:
             case Ref():
                 yield _reference(each, encoding), is_inside
             case _:  # digit by digit: a number is broken only where it is wider than a line
-                digits = _digits(each) if isinstance(each, int) else json.dumps(each)
+                # Python refuses to print an integer of thousands of digits, and not a decimal
+                digits = str(Decimal(each)) if isinstance(each, int) else json.dumps(each)
                 yield from ((digit, False) for digit in digits)
-
-
-def _digits(number: int) -> str:
-    """Return all digits of `number`, also where Python refuses to print it."""
-    if abs(number) < 10**_DIGITS:
-        return str(number)
-    parts: list[str] = []
-    size, base = abs(number), 10**_DIGITS
-    while size:
-        size, part = divmod(size, base)
-        parts.append(str(part).rjust(_DIGITS, "0"))
-    return ("-" if number < 0 else "") + "".join(reversed(parts)).lstrip("0")
 
 
 def _characters(text: str, encoding: str) -> Iterator[Atom]:
@@ -142,13 +131,7 @@ def _escape(char: str) -> str:
 
 
 def _fits(char: str, encoding: str) -> bool:
-    if char.isascii():
-        return True
-    try:
-        char.encode(encoding)
-    except (UnicodeEncodeError, LookupError):
-        return False
-    return True
+    return char.isascii() or fit_encoding(char, encoding) == char
 
 
 def _is_hidden(char: str, before: str) -> bool:

@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 import re
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from msgspec import Struct
@@ -90,10 +90,15 @@ def evidence_of(answer: Answer, run: Run, question: str = "") -> Evidence:
     for text in sentences:  # "falling by 12": the sentence has -12
         numbers.update(-each.value for each in figures(text) if each.value < 0)
     numbers.update(map(float, years(question)))
+    names = {
+        text[start:end].casefold()
+        for text in filter(_DIGIT.search, (*texts, *sentences, question))
+        for start, end in identities(text)
+    }
     return Evidence(
         sorted(filter(math.isfinite, numbers)),
         sorted(filter(math.isfinite, shares)),
-        frozenset(_names((*texts, *sentences, question))),
+        frozenset(names),
         frozenset(texts),
         question,
     )
@@ -160,11 +165,6 @@ def _shares_of_counts(section: Section) -> Iterator[float]:
         counts = [each for each in values if each is not None and each >= 0 and each == int(each)]
         if len(counts) == len(values) and (total := sum(counts)):
             yield from (100 * count / total for count in counts)
-
-
-def _names(texts: Iterable[str]) -> Iterator[str]:
-    for text in filter(_DIGIT.search, texts):
-        yield from (text[start:end].casefold() for start, end in identities(text))
 
 
 def _limits(text: str, figure: Figure) -> Iterator[tuple[float, bool, str]]:
