@@ -170,23 +170,20 @@ def _shares_of_counts(section: Section) -> Iterator[float]:
 def _limits(text: str, figure: Figure) -> Iterator[tuple[float, bool, str]]:
     """Yield `figure` with the words beside it that make it a limit: last 5, 90 days."""
     start, end = figure.span
-    for match in (
-        _WORD_BEFORE.search(text, max(0, start - 20), start),
-        _WORD_BEHIND.match(text, end),
-    ):
+    before = _WORD_BEFORE.search(text, max(0, start - 20), start)
+    for match in (before, _WORD_BEHIND.match(text, end)):
         if match is not None and match[1].casefold() in _LIMIT_WORDS:
             yield figure.value, figure.share, match[1].casefold()
 
 
 def _is_found(figure: Figure, evidence: Evidence) -> bool:
-    if figure.share:
-        return _near(evidence.shares, figure)
-    return _near(evidence.numbers, figure) or (figure.either and _near(evidence.shares, figure))
-
-
-def _near(known: Sequence[float], figure: Figure) -> bool:
     if not math.isfinite(figure.value):
         return False
     reach = figure.tolerance + _EPSILON * abs(figure.value)
-    at = bisect_left(known, figure.value - reach)
-    return at < len(known) and known[at] <= figure.value + reach
+    looked_up = [] if figure.share else [evidence.numbers]
+    looked_up += [evidence.shares] if figure.share or figure.either else []
+    for known in looked_up:
+        at = bisect_left(known, figure.value - reach)
+        if at < len(known) and known[at] <= figure.value + reach:
+            return True
+    return False
