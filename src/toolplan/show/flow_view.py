@@ -44,21 +44,22 @@ def flow_to_json(flow: Flow) -> dict[str, Json]:
         "label": flow.label.trust.word,
         "sources": [
             {"step": source.step, "tool": source.tool, "path": print_path(source.path)}
-            for source in flow.label.sources
+            for source in _sources(flow)
         ],
         "verdict": flow.verdict.value,
         **({"default": flow.default} if flow.kind == "default" else {}),
     }
 
 
+def _sources(flow: Flow) -> Sequence[Source]:
+    return flow.label.secrets if flow.kind == "secret" else flow.label.sources
+
+
 def _row(flow: Flow) -> tuple[str, str, str, str, str]:
     into, needs, verdict = f"{flow.step}: {flow.pointer}", str(flow.needs), flow.verdict.value
     if flow.kind == "default":
         return BY_DEFAULT, f"{into} = {exact_text(flow.default)}", "default", needs, verdict
+    sources = ", ".join(map(str, _sources(flow))) or "the plan"
     if flow.kind == "secret":
-        return _names(flow.label.secrets), into, "secret", "no secret", verdict
-    return _names(flow.label.sources), into, flow.label.trust.word, needs, verdict
-
-
-def _names(sources: Sequence[Source]) -> str:
-    return ", ".join(map(str, sources)) or "the plan"
+        return sources, into, "secret", "no secret", verdict
+    return sources, into, flow.label.trust.word, needs, verdict

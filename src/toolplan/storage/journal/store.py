@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from typing import Final, NamedTuple
@@ -227,7 +228,7 @@ class Store(ABC):
             JournalError: the journal cannot be read.
         """
         query = "SELECT run FROM runs ORDER BY created_at DESC LIMIT ?"
-        wanted, found = set(tools), dict[str, list[Json]]()
+        wanted, found = set(tools), dict[str, dict[str, Json]]()
         for run in [str(row[0]) for row in self._read(query, (_SEARCHED_RUNS,))]:
             try:
                 rows = read_rows(run, self._reader_of(""))
@@ -238,10 +239,10 @@ class Store(ABC):
                     raise
                 continue  # other runs have results too
             for tool, output in results:
-                kept = found.setdefault(tool, [])
-                if len(kept) < most and output not in kept:
-                    kept.append(output)
-        return found
+                kept = found.setdefault(tool, {})
+                if len(kept) < most:  # 1, 1.0 and true are different results
+                    kept.setdefault(json.dumps(output, sort_keys=True), output)
+        return {tool: [*kept.values()] for tool, kept in found.items()}
 
     def worker_runs(self, *, make: bool = False) -> WorkerRuns | None:
         """Return the runs that workers take; None where they have never shared the journal.
