@@ -13,7 +13,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator
 from decimal import Decimal
-from itertools import accumulate
+from itertools import pairwise
 from typing import Final, TypeAlias
 
 from toolplan.plan.model import Ref, Value
@@ -213,60 +213,48 @@ def _reference(ref: Ref, encoding: str) -> str:
 def _wrapped(atoms: Iterable[Atom], first: int, rest: int) -> list[str]:
     """Return lines of `atoms`; a string that is broken is closed and opened again.
 
-    A word is broken only where it is wider than a line. The first line is empty where the first
-    word has room on the next one only.
+    The first line is empty where the first word has room on the next one only.
     """
     lines: list[str] = []
     line: list[Atom] = []
     used, room = 0, first - 3  # for quotes and a comma
-    for atom in atoms:
-        used += text_width(atom[0])
-        line.append(atom)
-        while True:
-            newline = line[-2:-1] == [("\\n", True)] and atom[1] and atom[0] != "\\n"
-            if used <= room and not newline:
-                break
-            if not lines and first < rest and not newline and not any(_spaces(line)):
-                lines.append("")
-                room = rest - 3
-                continue
-            at = len(line) - 1 if newline else _break_at(line, room)
-            if not at:
-                break
-            lines.append(_line(line[:at], line[at]))
-            line = [('"', False)] * (line[at - 1][1] and line[at][1]) + line[at:]
-            used, room = sum(text_width(text) for text, _ in line), rest - 3
+    for part, is_new in _parts(atoms, rest - 3):
+        size = sum(text_width(text) for text, _ in part)
+        if is_new or (used + size > room and (line or (not lines and first < rest))):
+            is_broken = bool(line) and line[-1][1] and part[0][1]
+            text = "".join(text for text, _ in line)
+            lines.append(text + '"' if is_broken else text.rstrip())
+            line = [('"', False)] * is_broken
+            used, room = len(line), rest - 3
+        line += part
+        used += size
     return [*lines, "".join(text for text, _ in line).rstrip()]
+
+
+def _parts(atoms: Iterable[Atom], room: int) -> Iterator[tuple[list[Atom], bool]]:
+    """Yield what is not divided, and whether it begins a line: after a line break in a text.
+
+    That are words, and pieces of a word that is wider than `room`.
+    """
+    word: list[Atom] = []
+    is_new = False
+    for atom in (*atoms, None):
+        before = word[-1] if word else ("", False)
+        breaks = before == ("\\n", True) and atom is not None and atom[1] and atom[0] != "\\n"
+        ends = atom is None or (before[0].endswith(" ") and before[1] == atom[1])
+        if word and (breaks or (ends and (atom is None or _may_break(before, atom)))):
+            if sum(text_width(text) for text, _ in word) > room:
+                ends_at = [at for at in range(1, len(word)) if _may_break(word[at - 1], word[at])]
+                for start, end in pairwise((0, *ends_at, len(word))):
+                    yield word[start:end], is_new and not start
+            else:
+                yield word, is_new
+            word, is_new = [], breaks
+        if atom is not None:
+            word.append(atom)
 
 
 def _may_break(before: Atom, atom: Atom) -> bool:
     if before == ('"', False):
         return False  # after a quote: the string has just begun, or a comma follows
     return atom != ('"', False) or not before[1]
-
-
-def _break_at(line: list[Atom], room: int) -> int:
-    """Return where to break `line`, the last piece of which has no room in `room` columns.
-
-    That is after a space where there is one; as late as there is room; 0 if nowhere.
-    """
-    places = [at for at in range(1, len(line)) if _may_break(line[at - 1], line[at])]
-    ends = list(accumulate(text_width(text) for text, _ in line))
-    for found in (set(_spaces(line)), places):
-        fitting = [at for at in places if at in found and ends[at - 1] <= room]
-        if fitting:
-            return fitting[-1]
-    return places[0] if places else 0
-
-
-def _spaces(line: list[Atom]) -> Iterator[int]:
-    """Yield where `line` can be broken between words."""
-    for at in range(2, len(line)):
-        before, after = line[at - 1], line[at]
-        if before[0].endswith(" ") and before[1] == after[1] and _may_break(before, after):
-            yield at
-
-
-def _line(line: list[Atom], after: Atom) -> str:
-    text = "".join(text for text, _ in line)
-    return text + '"' if line[-1][1] and after[1] else text.rstrip()
