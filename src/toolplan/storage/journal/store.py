@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from abc import ABC, abstractmethod
-from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 from toolplan.base.threads import in_thread
@@ -37,6 +36,7 @@ from toolplan.storage.journal.reading import (
     read_record,
     read_rows,
     record_text,
+    recordings_of,
     results_of,
     unknown,
 )
@@ -228,21 +228,8 @@ class Store(ABC):
             JournalError: the journal cannot be read.
         """
         query = "SELECT run FROM runs ORDER BY created_at DESC LIMIT ?"
-        wanted, found = set(tools), dict[str, dict[str, Json]]()
-        for run in [str(row[0]) for row in self._read(query, (_SEARCHED_RUNS,))]:
-            try:
-                rows = read_rows(run, self._reader_of(""))
-                lines = [line for _, lines in groups_of(run, rows) for line in lines]
-                results = [*results_of(self.record(run).plan, lines, wanted)]
-            except JournalError as error:
-                if error.code != "journal-damaged":
-                    raise
-                continue  # other runs have results too
-            for tool, output in results:
-                kept = found.setdefault(tool, {})
-                if len(kept) < most:  # 1, 1.0 and true are different results
-                    kept.setdefault(json.dumps(output, sort_keys=True), output)
-        return {tool: [*kept.values()] for tool, kept in found.items()}
+        names = [str(row[0]) for row in self._read(query, (_SEARCHED_RUNS,))]
+        return recordings_of(names, self._results, set(tools), most)
 
     def worker_runs(self, *, make: bool = False) -> WorkerRuns | None:
         """Return the runs that workers take; None where they have never shared the journal.
@@ -390,6 +377,11 @@ class Store(ABC):
             raise
         self._claims.renew(lease.run, beat)
         self._driver.notify(lease.run)
+
+    def _results(self, run: str, wanted: Collection[str]) -> Iterator[tuple[str, Json]]:
+        groups = groups_of(run, read_rows(run, self._reader_of("")))
+        lines = [line for _, lines in groups for line in lines]
+        return results_of(self.record(run).plan, lines, wanted)
 
     def _events(self, run: str, rows: list[Row]) -> list[Event]:
         events = map(Whole().add, read_events(run, groups_of(run, rows), self._driver.blob))
