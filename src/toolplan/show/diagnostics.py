@@ -217,17 +217,17 @@ def _underlined(text: str, start: int, end: int, width: int) -> tuple[str, int, 
     after = _shown(text[min(max(end, start), until) : min(until, end + 2 * width)])
     if text_width(before + marked + after) > width or far > first:
         room = width - 2 * len(ELLIPSIS)
-        if text_width(marked) > room:
+        is_cut = text_width(marked) > room
+        if is_cut:
             words = _words(marked, room)
-            marked, after = (words if len(words) > 1 else marked[: fitting(marked, room)]), " "
+            marked = words if len(words) > 1 else marked[: fitting(marked, room)]
         room -= text_width(marked)
         keep = max(room - _BEFORE // 2, min(room, _BEFORE // 2))
         if text_width(before) > keep or far > first:
             before = ELLIPSIS + _words(before, keep, last=True)
-            room += len(ELLIPSIS)
-        room -= text_width(before)
-        if text_width(after) > room + len(ELLIPSIS) or not after.strip():
-            after = _words(after, room).rstrip() + ELLIPSIS
+        room += len(ELLIPSIS) - text_width(before)
+        if is_cut or text_width(after) > room + len(ELLIPSIS):
+            after = ("" if is_cut else _words(after, room)) + ELLIPSIS
     return before + marked + after, text_width(before), max(text_width(marked), 1)
 
 
