@@ -185,11 +185,9 @@ class Store(ABC):
             JournalError: there is no such run, or a record cannot be read.
         """
         rows = read_rows(run, self._reader_of(run))
-        record = read_record(run, rows[0][4:]) if rows else None
-        events = self._events(run, rows)
-        if record is None:
+        if not rows:
             raise self._unknown(run)
-        return record, events
+        return read_record(run, rows[0][4:]), self._events(run, rows)
 
     def tail(self, run: str, at: int) -> list[Event]:
         """Return the events of `run` from position `at` on; empty where there are none yet.
