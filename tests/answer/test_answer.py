@@ -263,6 +263,40 @@ def test_for_each_over_records_and_over_bare_lists_gives_rows() -> None:
         )
 
 
+@pytest.mark.parametrize(
+    ("output", "each", "text"),
+    [
+        # several counts: the greatest is how many there are
+        ({"data": [{"n": 1}], "count": 1, "total": 9}, False, "1 of the 9 rows"),
+        (
+            {"data": [{"n": 1}], "total_count": 7, "row_count": 3, "total": 5},
+            False,
+            "of the 7 rows",
+        ),
+        # what stands beside the lists of several calls, and beside one in many fields
+        ([{"data": [{"n": 1}], "truncated": True}], True, "truncated: true."),
+        (
+            [{"data": [{"n": at}], "truncated": at > 1, "source": "x"} for at in range(3)],
+            True,
+            "truncated: false, true, source: x.",
+        ),
+        ({"data": [{"n": 1}], "a": 1, "b": 2, "c": 3, "d": 4, "cut": True}, False, "cut: true."),
+        # a sum without a number that is too large to be summed
+        ([{"amount": 1}, {"amount": 10**200}, {"amount": 3}], False, None),
+        # a median with all of its digits
+        ([{"x": 1.23456}, {"x": 2.0}, {"x": 1.00004}, {"x": 12.3456}], False, "median 1.6173"),
+        ([{"x": 1000}, {"x": 2001}, {"x": 1}, {"x": 3000}], False, "median 1500.5"),
+    ],
+)
+def test_nothing_is_dropped_or_rounded_without_a_word(
+    output: Json, each: bool, text: str | None
+) -> None:
+    step = Step("s0", "t", for_each=Literal([1]) if each else None)
+    schema: Json = {"type": "array", "items": {"x-entity": "row"}}
+    found = answered([step], gave("s0", output), schemas={"s0": None if each else schema}).text
+    assert text in found if text else "sum" not in found
+
+
 def test_a_list_that_the_tool_cut_says_so_and_has_no_trend() -> None:
     rows: list[Json] = [{"id": f"B{at}", "date": f"2024-01-{at + 1:02d}"} for at in range(20)]
     result = answered([LIST], gave("s0", {"data": rows, "count": 120}))

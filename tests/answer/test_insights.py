@@ -14,28 +14,37 @@ from toolplan.show.answer.insights import MOST_INSIGHTS, adds_up, outliers_of, r
 from toolplan.show.answer.shape import NO_HINTS, Row, hints
 from toolplan.show.answer.trend import Direction, Thresholds, Trend, evenly_spaced, trend
 
+SAME: Row = {"city": "Rome", "open": True, "n": 4}
+
 
 def insights(rows: list[Row], schema: Json = None) -> list[str]:
     place = NO_HINTS if schema is None else hints(schema)
     return [insight.text for insight in row_insights("s0", columns_of(rows, place), rows)]
 
 
-def test_shares_count_what_has_no_value() -> None:
-    passed = (*[True] * 5, *[False] * 2, None)
-    rows: list[Row] = [{}, *({"passed": value} for value in passed)]
-    assert insights(rows) == ["passed: true 5 of 9 (56 %), false 2 (22 %), no value 2 (22 %)."]
-
-
-def test_many_categories_are_reported_by_the_most_frequent() -> None:
-    rows: list[Row] = [{"c": chr(65 + at % 8) if at < 80 else "A"} for at in range(83)]
-    assert insights(rows) == [
-        "c: A 13 of 83 (16 %), B 10 (12 %), C 10 (12 %), D 10 (12 %), 4 others 40 (48 %)."
-    ]
-
-
-def test_shares_never_read_as_none_or_all() -> None:
-    rows: list[Row] = [{"a": "x" if at else "y"} for at in range(1000)]
-    assert insights(rows) == ["a: x 999 of 1000 (> 99 %), y 1 (< 1 %)."]
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        (
+            [{}, *({"passed": each} for each in (*[True] * 5, *[False] * 2, None))],
+            "passed: true 5 of 9 (56 %), false 2 (22 %), no value 2 (22 %).",
+        ),
+        (
+            [{"c": chr(65 + at % 8) if at < 80 else "A"} for at in range(83)],
+            "c: A 13 of 83 (16 %), B 10 (12 %), C 10 (12 %), D 10 (12 %), 4 others 40 (48 %).",
+        ),
+        (
+            [{"a": "x" if at else "y"} for at in range(1000)],
+            "a: x 999 of 1000 (> 99 %), y 1 (< 1 %).",
+        ),
+        ([SAME] * 7, "All 7: city is Rome; open is true; n is 4."),
+        ([SAME] * 2, "Both: city is Rome; open is true; n is 4."),
+        # the ends of a range are named where one row has them
+        ([{"id": f"B{at}", "n": at // 2} for at in range(5)], "n: 0 to 2 (B4), median 1, sum 4."),
+    ],
+)
+def test_rows_are_put_into_a_sentence(rows: list[Row], said: str) -> None:
+    assert insights(rows) == [said]
 
 
 def test_identities_and_free_text_have_no_shares() -> None:
@@ -51,12 +60,6 @@ def test_a_reference_of_the_schema_is_an_identity_whatever_its_name() -> None:
     rows: list[Row] = [{"owner": f"O{at % 2}"} for at in range(12)]
     assert insights(rows, {"properties": {"owner": {"x-ref": "person.id"}}}) == []
     assert len(insights(rows)) == 1
-
-
-def test_what_is_the_same_everywhere_is_said_once() -> None:
-    rows: list[Row] = [{"city": "Rome", "open": True, "n": 4}] * 7
-    assert insights(rows) == ["All 7: city is Rome; open is true; n is 4."]
-    assert insights(rows[:2]) == ["Both: city is Rome; open is true; n is 4."]
 
 
 def test_sums_are_of_amounts_only() -> None:
@@ -146,11 +149,6 @@ def test_an_outlier_is_named_by_the_identity_of_its_row() -> None:
     assert any(
         text.startswith("n: 1 of 20 stands out: 500 (B7, z-score 4.") for text in insights(rows)
     )
-
-
-def test_the_ends_of_a_range_are_named_where_one_row_has_them() -> None:
-    rows: list[Row] = [{"id": f"B{at}", "n": at // 2} for at in range(5)]
-    assert insights(rows) == ["n: 0 to 2 (B4), median 1, sum 4."]
 
 
 def test_rows_that_are_a_series_themselves_have_trends_of_their_numbers() -> None:

@@ -6,6 +6,7 @@ import os
 import sqlite3
 import threading
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -102,10 +103,6 @@ def test_the_likest_text_comes_first_and_scores_lie_between_0_and_1() -> None:
     ]
     assert found[0].score == 1.0
     assert 0 < found[1].score < 0.5
-
-
-def test_the_words_of_an_answer_find_its_turn() -> None:
-    memory = SqliteMemory()
     memory.remember("s", turn("Which is the worst?", text="NordWaste, with 27 percent"))
     assert [each.text for each in memory.semantic("nordwaste", "s")] == [
         "Which is the worst?\nNordWaste, with 27 percent"
@@ -170,6 +167,9 @@ def test_memory_is_on_disk_for_the_next_process_and_for_its_owner_alone(tmp_path
     filled(path, a=["one"]).close()
     assert queries(SqliteMemory(path), "a") == ["one"]
     assert path.stat().st_mode & 0o077 == 0
+    with closing(sqlite3.connect(path)) as connection:
+        assert connection.execute("PRAGMA user_version").fetchone() == (len(MIGRATIONS),)
+        assert connection.execute("PRAGMA application_id").fetchone() == (APPLICATION_ID,)
 
 
 def test_a_closed_memory_has_closed_its_file_and_opens_it_again(tmp_path: Path) -> None:
@@ -302,11 +302,3 @@ def test_memory_that_fails_is_used_again_when_it_is_well(tmp_path: Path) -> None
     _KEPT.pop().close()
     memory.remember("a", turn("two"))
     assert queries(memory, "a") == ["two", "one"]
-
-
-def test_a_new_file_has_the_newest_version(tmp_path: Path) -> None:
-    filled(tmp_path / "memory", a=["one"]).close()
-    connection = sqlite3.connect(tmp_path / "memory")
-    assert connection.execute("PRAGMA user_version").fetchone() == (len(MIGRATIONS),)
-    assert connection.execute("PRAGMA application_id").fetchone() == (APPLICATION_ID,)
-    connection.close()

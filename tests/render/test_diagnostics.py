@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
+from tests.render.screens import on_console
 from toolplan.plan.diagnostics import Diagnostic, Severity
 from toolplan.plan.text import Span, locate
 from toolplan.show.console import Rendered
@@ -90,13 +91,7 @@ def test_all_are_shown_and_counted() -> None:
 
 def test_messages_reach_a_console_literally() -> None:
     loud = Diagnostic("x", Severity.ERROR, "There is no tool '[red]\x1b[2Jx[/red]'.")
-    stream = io.TextIOWrapper(io.BytesIO(), encoding="ascii", newline="\n")
-    Console(file=stream, width=100).print(
-        Rendered(DiagnosticView((Located(loud, Span(0, 1)),), "ä…"))
-    )
-    stream.flush()
-    stream.seek(0)
-    shown = stream.read()
+    shown = on_console(DiagnosticView((Located(loud, Span(0, 1)),), "ä…"), encoding="ascii")
     assert "error[x]: There is no tool '[red]\\x1b[2Jx[/red]'." in shown
     assert "1 | \\xe4..." in shown
 

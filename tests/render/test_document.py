@@ -1,12 +1,9 @@
 """A document as plain text and on a rich console."""
 
-import io
-
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from rich.console import Console
 
-from toolplan.show.console import Rendered
+from tests.render.screens import on_console
 from toolplan.show.document import (
     Bullets,
     Document,
@@ -31,14 +28,6 @@ DOCUMENT: Document = (
 )
 
 
-def on_console(document: Document, *, width: int = 100, encoding: str = "utf-8") -> str:
-    stream = io.TextIOWrapper(io.BytesIO(), encoding=encoding, newline="\n")
-    Console(file=stream, width=width, color_system=None).print(Rendered(DocumentView(document)))
-    stream.flush()
-    stream.seek(0)
-    return stream.read()
-
-
 def test_plain_text_is_aligned_and_has_no_trailing_space() -> None:
     assert document_text(DOCUMENT).splitlines() == [
         "Two things [red]were[/red] found.",
@@ -61,12 +50,12 @@ def test_plain_text_is_aligned_and_has_no_trailing_space() -> None:
 def test_a_console_shows_the_same_words() -> None:
     drawn = "─ "
     plain = [word for word in document_text(DOCUMENT).split() if word.strip(drawn)]
-    shown = [word for word in on_console(DOCUMENT).split() if word.strip(drawn)]
+    shown = [word for word in on_console(DocumentView(DOCUMENT)).split() if word.strip(drawn)]
     assert shown == plain
 
 
 def test_a_terminal_that_is_not_utf_8_shows_it_too_c12() -> None:
-    text = on_console(DOCUMENT, encoding="ascii")
+    text = on_console(DocumentView(DOCUMENT), encoding="ascii")
     assert "\\u6771\\u4eac" in text
     assert "* first" in text
 

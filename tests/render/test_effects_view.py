@@ -10,7 +10,8 @@ import pytest
 from toolplan.plan.path import Json
 from toolplan.policy import Source, Trust
 from toolplan.policy.consent import Effect, Origin, call_digest
-from toolplan.show.effects_view import effects_lines, effects_text
+from toolplan.show._lines import Screen, plain
+from toolplan.show.effects_view import EffectsView, effects_text
 
 FROM_BILL = Origin(
     Trust.UNTRUSTED,
@@ -115,7 +116,7 @@ def test_a_hostile_value_is_shown_whole_and_hides_no_other(value: Json) -> None:
 @pytest.mark.parametrize("width", [40, 80])
 def test_a_hostile_value_does_not_leave_its_lines(value: Json, width: int) -> None:
     args: dict[str, Json] = {"before": "first", "to": value, "after": "last"}
-    lines = [text for text, _ in effects_lines([effect(args)], width)]
+    lines = plain(EffectsView((effect(args),)).lines(Screen(width))).split("\n")
     heads = [line for line in lines if line.startswith("    ! ")]
     assert [line.split()[1] for line in heads] == ["before", "to", "after"]
     assert all("\x1b" not in line and "\n" not in line and "\r" not in line for line in lines)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import re
 import unicodedata
@@ -10,14 +9,13 @@ import unicodedata
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from rich.console import Console
 
+from tests.render.screens import on_console
 from toolplan.plan.model import Array, Literal, Object, Ref, Template, Value
 from toolplan.plan.path import Json
 from toolplan.policy.approval import EffectStep
 from toolplan.schema.tool import Effects
 from toolplan.show.approval_view import ApprovalView, approval_text
-from toolplan.show.console import Rendered
 from toolplan.show.exact import exact_lines, exact_name, exact_text, mixed_scripts
 from toolplan.show.printable import text_width
 
@@ -164,11 +162,7 @@ def test_references_are_not_confused_with_text_that_looks_like_one() -> None:
 
 def screen(args: dict[str, Value], width: int = 80) -> str:
     step = EffectStep("mail", "send", Effects.WRITE, args, None, when=None, calls=1, exact=True)
-    out = io.StringIO()
-    Console(file=out, width=width, color_system=None).print(
-        Rendered(ApprovalView((step,), "d" * 64))
-    )
-    return out.getvalue()
+    return on_console(ApprovalView((step,), "d" * 64), width)
 
 
 @settings(max_examples=60)

@@ -2,6 +2,7 @@
 
 import io
 from collections.abc import Iterable
+from typing import Any
 
 from rich.console import Console
 
@@ -35,6 +36,7 @@ from toolplan.show.console import Output
 from toolplan.show.run_progress import RunProgress
 
 PLAN = Plan(tuple(Step(name, f"{name}_tool") for name in ("a", "b", "c", "d")))
+ONE = Plan((Step("a", "a_tool"),))
 EVENTS: tuple[Event, ...] = (
     RunStarted("r1", "digest", ("a", "b", "c", "d"), 100.0),
     StepStarted("a", 3, 100.0),
@@ -51,10 +53,17 @@ EVENTS: tuple[Event, ...] = (
 )
 
 
-def shown(plan: Plan, events: Iterable[Event], *, terminal: bool, encoding: str = "utf-8") -> str:
+def shown(
+    events: Iterable[Event],
+    *,
+    terminal: bool,
+    plan: Plan = PLAN,
+    encoding: str = "utf-8",
+    **options: Any,
+) -> str:
     stream = io.TextIOWrapper(io.BytesIO(), encoding=encoding, newline="\n")
     console = Console(file=stream, width=100, force_terminal=terminal, color_system=None)
-    with RunProgress(plan, Output(console)) as progress:
+    with RunProgress(plan, Output(console), **options) as progress:
         for event in events:
             progress(event)
     stream.flush()
@@ -63,7 +72,7 @@ def shown(plan: Plan, events: Iterable[Event], *, terminal: bool, encoding: str 
 
 
 def test_elsewhere_there_is_a_line_for_each_event_worth_one() -> None:
-    assert shown(PLAN, EVENTS, terminal=False).splitlines() == [
+    assert shown(EVENTS, terminal=False).splitlines() == [
         "run r1: started, 4 steps",
         "a: started, 3 items",
         "b: started",
@@ -94,7 +103,7 @@ def test_waiting_doubt_and_what_was_decided_are_shown() -> None:
         RunResumed(1.8),
         CallDecided("a", 0, 1, "resolve", None, 1.8),
     )
-    assert shown(Plan((Step("a", "a_tool"),)), events, terminal=False).splitlines() == [
+    assert shown(events, terminal=False, plan=ONE).splitlines() == [
         "run r1: started, 0 steps",
         "a: arrived",
         "plan: complete, 1 step",
@@ -108,17 +117,17 @@ def test_waiting_doubt_and_what_was_decided_are_shown() -> None:
         "run: resumed",
         "a[0]: decided: resolve",
     ]
-    assert "in doubt: 1 in doubt" in shown(Plan((Step("a", "a_tool"),)), events[:-2], terminal=True)
+    assert "in doubt: 1 in doubt" in shown(events[:-2], terminal=True, plan=ONE)
 
 
 def test_a_step_that_the_plan_continues_without_says_so() -> None:
     went_on = StepSucceeded("a", None, 1, Failure("timeout", "too slow"), 101.0)
-    assert shown(PLAN, [went_on], terminal=False) == "a: failed, the plan continues: too slow\n"
+    assert shown([went_on], terminal=False) == "a: failed, the plan continues: too slow\n"
 
 
 def test_a_terminal_shows_how_every_step_stands() -> None:
-    last = shown(PLAN, EVENTS, terminal=True).split("\x1b[?25h")[0].split("\x1b[2K")[-1]
-    text = shown(PLAN, EVENTS, terminal=True)
+    last = shown(EVENTS, terminal=True).split("\x1b[?25h")[0].split("\x1b[2K")[-1]
+    text = shown(EVENTS, terminal=True)
     assert "✓ a" in text
     assert "2/3" in text
     assert "no way" in text
@@ -126,12 +135,7 @@ def test_a_terminal_shows_how_every_step_stands() -> None:
 
 
 def test_running_steps_show_their_items_and_progress() -> None:
-    stream = io.StringIO()
-    console = Console(file=stream, width=100, force_terminal=True, color_system=None)
-    with RunProgress(PLAN, Output(console), clock=lambda: 165.0) as progress:
-        for event in EVENTS[:6]:
-            progress(event)
-    text = stream.getvalue()
+    text = shown(EVENTS[:6], terminal=True, clock=lambda: 165.0)
     assert "→ a" in text
     assert "2/3" in text
     assert "1 min 5 s" in text
@@ -140,7 +144,7 @@ def test_running_steps_show_their_items_and_progress() -> None:
 
 
 def test_a_terminal_that_is_not_utf_8_shows_it_too_c12() -> None:
-    assert "+ a" in shown(PLAN, EVENTS, terminal=True, encoding="ascii")
+    assert "+ a" in shown(EVENTS, terminal=True, encoding="ascii")
 
 
 def test_of_a_thousand_steps_the_most_telling_are_shown() -> None:
@@ -154,14 +158,14 @@ def test_of_a_thousand_steps_the_most_telling_are_shown() -> None:
             if at == 777
             else StepSucceeded(f"s{at}", at, 1, None, 1.0)
         )
-    text = shown(plan, events, terminal=True)
+    text = shown(events, terminal=True, plan=plan)
     assert "broken pipe" in text
     assert "999 succeeded, 1 failed" in text
     assert len(text.splitlines()) < 200
 
 
 def test_a_step_that_the_plan_does_not_have_changes_nothing() -> None:
-    assert shown(PLAN, [StepStarted("zz", None, 1.0)], terminal=False) == "zz: started\n"
+    assert shown([StepStarted("zz", None, 1.0)], terminal=False) == "zz: started\n"
 
 
 BEFORE: tuple[Event, ...] = (
@@ -175,19 +179,10 @@ BEFORE: tuple[Event, ...] = (
 )
 
 
-def gone_on_with(events: Iterable[Event], *, terminal: bool) -> str:
-    stream = io.StringIO()
-    console = Console(file=stream, width=100, force_terminal=terminal, color_system=None)
-    with RunProgress(PLAN, Output(console), before=BEFORE) as progress:
-        for event in events:
-            progress(event)
-    return stream.getvalue()
-
-
 def test_what_a_run_had_done_before_counts_in_its_view() -> None:
     rest = (RunResumed(200.0), StepStarted("b", 3, 200.0), ItemEnded("b", 2, None, 1, None, 200.5))
-    shown = gone_on_with(rest, terminal=True).removeprefix("\x1b[?25l").split("\x1b[?25h")[0]
-    last = shown.split("\x1b[2K")[-1]
+    text = shown(rest, terminal=True, before=BEFORE)
+    last = text.removeprefix("\x1b[?25l").split("\x1b[?25h")[0].split("\x1b[2K")[-1]
     rows = [" ".join(line.split()) for line in last.splitlines() if line.strip()]
     assert rows == [
         "✓ a a_tool succeeded 500 ms",
@@ -199,11 +194,11 @@ def test_what_a_run_had_done_before_counts_in_its_view() -> None:
 
 
 def test_there_is_no_view_of_a_run_before_it_resumes() -> None:
-    assert gone_on_with((), terminal=True) == ""
+    assert shown((), terminal=True, before=BEFORE) == ""
 
 
 def test_the_first_view_of_a_resumed_run_has_no_steps_of_the_process_before() -> None:
-    assert "→" not in gone_on_with((RunResumed(200.0),), terminal=True)
+    assert "→" not in shown((RunResumed(200.0),), terminal=True, before=BEFORE)
 
 
 def test_a_terminal_that_is_left_to_somebody_has_no_view_until_it_is_given_back() -> None:
@@ -221,5 +216,5 @@ def test_a_terminal_that_is_left_to_somebody_has_no_view_until_it_is_given_back(
 
 def test_elsewhere_what_a_run_had_done_before_is_not_shown() -> None:
     rest = (RunResumed(200.0), StepStarted("c", None, 200.0))
-    reported = gone_on_with(rest, terminal=False)
+    reported = shown(rest, terminal=False, before=BEFORE)
     assert reported.splitlines() == ["run: resumed", "c: started"]

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Final
 
 from msgspec import Struct, field
 
-from toolplan.plan.comparison import Absent, Change, Comparison, StepChange
+from toolplan.plan.comparison import Absent, Change, Comparison
 from toolplan.plan.path import Json
 from toolplan.show._lines import Line, Piece, Screen, plain, shown_lines
 from toolplan.show.printable import count_text, fit_encoding, printable, visible
@@ -28,43 +29,31 @@ class ComparisonView(Struct, frozen=True):
 
     def lines(self, screen: Screen) -> Iterator[Line]:
         """Yield what is shown on `screen`."""
-        yield from shown_lines(_lines(self), screen)
+        yield from shown_lines(self._lines(), screen)
 
     def text(self, encoding: str = "utf-8") -> str:
         """Return the same as plain text."""
-        return fit_encoding(plain(_lines(self)), encoding)
+        return fit_encoding(plain(self._lines()), encoding)
 
-
-def _lines(view: ComparisonView) -> Iterator[Line]:
-    found = view.comparison
-    if found.same:
-        yield (Piece("The plans make the same calls.", "bold"),)
-        return
-    for step in found.steps:
-        sign, style = _SIGNS[step.kind]
-        yield (Piece(f"{sign} {_name(step)}", style), Piece(_mark(step, view), "bold"))
-        yield from _changed(step.changes)
-    if found.output:
-        yield (Piece("~ output", "yellow"),)
-        yield from _changed(found.output)
-    parts = [
-        f"{count_text(count, 'step')} {kind}"
-        for kind in _SIGNS
-        if (count := sum(each.kind == kind for each in found.steps))
-    ]
-    if found.output:
-        parts.append("the output changed")
-    yield (Piece(", ".join(parts) + ".", "bold"),)
-
-
-def _name(step: StepChange) -> str:
-    ids = dict.fromkeys(each for each in (step.before, step.after) if each is not None)
-    return f"{printable(' → '.join(ids))}: {printable(step.tool)}"
-
-
-def _mark(step: StepChange, view: ComparisonView) -> str:
-    mark = view.after.get(step.after or "") or view.before.get(step.before or "")
-    return f" {mark}" if mark else ""
+    def _lines(self) -> Iterator[Line]:
+        found = self.comparison
+        if found.same:
+            yield (Piece("The plans make the same calls.", "bold"),)
+            return
+        for step in found.steps:
+            sign, style = _SIGNS[step.kind]
+            ids = dict.fromkeys(each for each in (step.before, step.after) if each is not None)
+            name = f"{sign} {printable(' → '.join(ids))}: {printable(step.tool)}"
+            mark = self.after.get(step.after or "") or self.before.get(step.before or "")
+            yield (Piece(name, style), Piece(f" {mark}" if mark else "", "bold"))
+            yield from _changed(step.changes)
+        if found.output:
+            yield (Piece("~ output", "yellow"),)
+            yield from _changed(found.output)
+        counts = Counter(step.kind for step in found.steps)
+        parts = [f"{count_text(counts[kind], 'step')} {kind}" for kind in _SIGNS if counts[kind]]
+        parts += ["the output changed"] if found.output else []
+        yield (Piece(", ".join(parts) + ".", "bold"),)
 
 
 def _changed(changes: tuple[Change, ...]) -> Iterator[Line]:

@@ -24,7 +24,7 @@ MOST_SHOWN: Final = 200
 """How many diagnostics are printed one by one; the others are counted."""
 _MOST_CHANGES: Final = 10
 _LONGEST_VALUE: Final = 500
-_WORD: Final = re.compile(r"""(?:[^\s"',\[\]{}()]|(?<=\d),(?=\d))+""")
+_WORD: Final = re.compile(r"""(?:[^\s"',\[\]{}()]|(?<=\d),(?=\d))+|.""")
 _TAB: Final = "    "
 _NARROWEST: Final = 40
 _BEFORE: Final = 24  # columns of a wide line that are kept in front of the place
@@ -204,7 +204,8 @@ def _source_lines(text: str, span: Span, name: str, screen: Screen, colour: str)
 def _underlined(text: str, start: int, end: int, width: int) -> tuple[str, int, int]:
     """Return the source line at `start`, cut to `width`, and the underline's column and length.
 
-    A place on several lines is underlined to the end of its first line.
+    A place on several lines is underlined to the end of its first line. A wide line is cut between
+    words on both sides of the place.
     """
     first = text.rfind("\n", 0, start) + 1
     until = text.find("\n", start)
@@ -214,19 +215,32 @@ def _underlined(text: str, start: int, end: int, width: int) -> tuple[str, int, 
     before = _shown(text[far:start])
     marked = _shown(text[start : min(max(end, start + 1), until, start + 2 * width)])
     after = _shown(text[min(max(end, start), until) : min(until, end + 2 * width)])
-    if text_width(before + marked + after) <= width and far == first:
-        return before + marked + after, text_width(before), max(text_width(marked), 1)
-    # of a wide line, the widest part that contains the place
-    room = width - len(ELLIPSIS) * 2 - text_width(marked)
-    keep = max(room - _BEFORE // 2, min(room, _BEFORE // 2), 0)
-    if text_width(before) > keep or far > first:
-        before = ELLIPSIS + _last(before, keep)
-    caret = text_width(before)
-    line = before + marked + after
-    if text_width(line) > width:
-        kept = _first(line, width - len(ELLIPSIS), len(before))
-        return kept + ELLIPSIS, caret, max(min(text_width(marked), text_width(kept) - caret), 1)
-    return line, caret, max(text_width(marked), 1)
+    if text_width(before + marked + after) > width or far > first:
+        room = width - 2 * len(ELLIPSIS)
+        is_cut = text_width(marked) > room
+        if is_cut:
+            words = _words(marked, room)
+            marked = words if len(words) > 1 else marked[: fitting(marked, room)]
+        room -= text_width(marked)
+        keep = max(room - _BEFORE // 2, min(room, _BEFORE // 2))
+        if text_width(before) > keep or far > first:
+            before = ELLIPSIS + _words(before, keep, last=True)
+        room += len(ELLIPSIS) - text_width(before)
+        if is_cut or text_width(after) > room + len(ELLIPSIS):
+            after = ("" if is_cut else _words(after, room)) + ELLIPSIS
+    return before + marked + after, text_width(before), max(text_width(marked), 1)
+
+
+def _words(text: str, room: int, *, last: bool = False) -> str:
+    """Return the first words of `text`, or the `last` ones, that have room."""
+    words = _WORD.findall(text)
+    kept: list[str] = []
+    for word in reversed(words) if last else words:
+        room -= text_width(word)
+        if room < 0:
+            break
+        kept.append(word)
+    return "".join(reversed(kept) if last else kept)
 
 
 def _shown(text: str) -> str:
@@ -234,25 +248,6 @@ def _shown(text: str) -> str:
     return "".join(
         _TAB if char == "\t" else char if char == " " else printable(char) or " " for char in text
     )
-
-
-def _last(text: str, width: int) -> str:
-    """Return the end of `text` in at most `width` columns, from the beginning of a word."""
-    at = len(text) - fitting(text[::-1], width)
-    rest = _WORD.match(text, at) if at and _WORD.match(text, at - 1) else None
-    return text[at if rest is None else rest.end() :]
-
-
-def _first(text: str, width: int, marked: int) -> str:
-    """Return the beginning of `text` in at most `width` columns, to the end of a word.
-
-    The word that begins at `marked` is cut itself where it is too wide.
-    """
-    at = fitting(text, width)
-    if not (at and _WORD.match(text, at - 1) and _WORD.match(text, at)):
-        return text[:at]
-    begins = max((each.start() for each in _WORD.finditer(text, marked, at)), default=marked)
-    return text[: begins if begins > marked + 1 else at]
 
 
 def sarif(

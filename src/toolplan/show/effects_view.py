@@ -13,19 +13,14 @@ from toolplan.events import CallInDoubt, Run
 from toolplan.plan.path import Json
 from toolplan.policy import Trust
 from toolplan.policy.consent import Effect, Origin
-from toolplan.show import runs_view
-from toolplan.show._lines import Line, Screen
-from toolplan.show.approval_view import (
-    Shown,
-    default_lines,
-    exact_view,
-    script_warnings,
-    value_lines,
-)
+from toolplan.show._lines import Line, Piece, Screen, plain
+from toolplan.show.approval_view import default_lines, head_lines, script_warnings, value_lines
 from toolplan.show.exact import exact_name, exact_text
 from toolplan.show.printable import printable, visible
+from toolplan.show.runs_view import SHORT
 
 _BELOW = " " * 8
+_MOST_OF_A_RESULT = 2_000
 
 
 class EffectsView(Struct, frozen=True):
@@ -38,19 +33,13 @@ class EffectsView(Struct, frozen=True):
 
     def lines(self, screen: Screen) -> Iterator[Line]:
         """Yield what is shown on `screen`."""
-        shown = effects_lines(self.effects, screen.width, screen.encoding)
-        yield from exact_view(shown, screen)
+        for step, calls in by_step(self.effects):
+            yield from _step_lines(step, calls, screen)
 
 
 def effects_text(effects: Sequence[Effect]) -> str:
     """Return what `EffectsView` shows as text, each value in one line."""
-    return "\n".join(text for text, _ in effects_lines(effects, sys.maxsize))
-
-
-def effects_lines(effects: Sequence[Effect], width: int, encoding: str = "utf-8") -> Shown:
-    """Yield the lines that are shown in `width` columns of a terminal, with their styles."""
-    for step, calls in by_step(effects):
-        yield from step_lines(step, calls, width, encoding)
+    return plain(EffectsView(tuple(effects)).lines(Screen(sys.maxsize)))
 
 
 def by_step(effects: Sequence[Effect]) -> Iterator[tuple[str, tuple[Effect, ...]]]:
@@ -59,85 +48,79 @@ def by_step(effects: Sequence[Effect]) -> Iterator[tuple[str, tuple[Effect, ...]
         yield step, tuple(calls)
 
 
-def step_lines(step: str, calls: Sequence[Effect], width: int, encoding: str = "utf-8") -> Shown:
-    """Yield the lines on the calls of one step that wait."""
-    tool = exact_name(calls[0].tool, encoding)
+def _step_lines(step: str, calls: Sequence[Effect], screen: Screen) -> Iterator[Line]:
     what = "waits for you"
     if calls[0].item is not None:
-        what = f"{len(calls)} calls wait for you"
-        what = what if len(calls) > 1 else "1 call waits for you"
-    yield f"{exact_name(step, encoding)}  {tool}  {what}", "bold yellow"
+        what = f"{len(calls)} calls wait for you" if len(calls) > 1 else "1 call waits for you"
+    names = (exact_name(each, screen.encoding) for each in (step, calls[0].tool))
+    yield from head_lines("  ".join((*names, what)), "bold yellow", screen)
     for pointer, origin in calls[0].choices.items():
-        yield f"  {_mark(origin)} it depends on {exact_name(pointer, encoding)}", ""
-        yield f"{_BELOW}{origin_text(origin, encoding)}", "red" if origin.asked else "dim"
+        mark = "!" if origin.asked else " "
+        on = f"  {mark} it depends on {exact_name(pointer, screen.encoding)}"
+        yield (Piece(screen.fit(on)),)
+        yield from head_lines(*_origin(origin, screen.encoding), screen)
     for call in calls:
         if call.item is not None:
-            yield f"  call {call.item}", "bold"
+            yield from head_lines(f"  call {call.item}", "bold", screen)
         for name, value in call.args.items():
             origin = call.origins.get(name, Origin(Trust.UNTRUSTED, asked=True))
-            head = f"{_mark(origin)} {exact_name(name, encoding)} = "
-            yield from value_lines(head, value, width, encoding)
-            yield f"{_BELOW}{origin_text(origin, encoding)}", "red" if origin.asked else "dim"
-        yield from default_lines(call.defaults, width, encoding)
+            mark = "!" if origin.asked else " "
+            yield from value_lines(f"{mark} {exact_name(name, screen.encoding)} = ", value, screen)
+            yield from head_lines(*_origin(origin, screen.encoding), screen)
+        yield from default_lines(call.defaults, screen)
         if not call.args and not call.defaults:
-            yield "    (no arguments)", ""
-        yield from script_warnings(dict(call.args), dict(call.defaults), call.step, call.tool)
+            yield (Piece("    (no arguments)"),)
+        names = dict(call.args), dict(call.defaults), call.step, call.tool
+        yield from script_warnings(screen, *names)
 
 
-def origin_text(origin: Origin, encoding: str = "utf-8") -> str:
-    """Return where a value comes from, and how far it is to be trusted, in one line."""
+def _origin(origin: Origin, encoding: str) -> tuple[str, str]:
+    """Return where a value comes from, and how far it is to be trusted, with the style of that."""
+    style = "red" if origin.asked else "dim"
     if origin.label is Trust.SAID:
-        return "said"
-    places = [_plain(ref, encoding) for ref in origin.refs]
-    behind = [_plain(str(source), encoding) for source in origin.sources]
-    made_of = ", ".join((*places, *(each for each in behind if each not in places)))
+        return f"{_BELOW}said", style
+    texts = dict.fromkeys((*origin.refs, *map(str, origin.sources)))
+    plain_texts = (
+        each if each.isascii() and each.isprintable() else exact_text(each, encoding)[1:-1]
+        for each in texts
+    )
+    made_of = ", ".join(plain_texts) or "what is not known"
     needed = f"; {origin.needs} needed" if origin.asked and origin.needs else ""
-    return f"from {made_of or 'what is not known'}: {origin.label}{needed}"
-
-
-def _mark(origin: Origin) -> str:
-    return "!" if origin.asked else " "
-
-
-def _plain(text: str, encoding: str) -> str:
-    if text.isascii() and text.isprintable():
-        return text
-    return exact_text(text, encoding)[1:-1]
-
-
-_MOST_OF_A_RESULT = 2_000
+    return f"{_BELOW}from {made_of}: {origin.label}{needed}", style
 
 
 def doubt_lines(run: Run) -> Iterator[str]:
     """Yield lines on each call in doubt, with all its arguments, and how a person decides."""
-    short = run.run[: runs_view.SHORT]
+    short = run.run[:SHORT]
     for step in run.steps.values():
-        for each in step.doubts:
-            yield f"{_place(each)}: in doubt, it is not known whether this call did its work."
+        places = [
+            printable(each.step) + ("" if each.item is None else f":{each.item}")
+            for each in step.doubts
+        ]
+        for place, each in zip(places, step.doubts, strict=True):
+            yield f"{place}: in doubt, it is not known whether this call did its work."
             yield f"  call:   {call_text(each)}"
             yield f"  reason: {printable(each.failure.message)}"
             if each.result is not None:
-                yield f"  result: {result_text(each.result, short)}"
-        if step.doubts:
-            first = _place(step.doubts[0])
+                yield f"  result: {_result_text(each.result, short)}"
+        for first in places[:1]:
             yield f"  make it again:               toolplan resume {short} --retry {first}"
             yield f"  it did, and gave a value:    toolplan resume {short} --resolve {first}=JSON"
             yield f"  it did not, let it fail:     toolplan resume {short} --abort {first}"
-        if len(step.doubts) > 1:
-            yield f"  Decide about all {len(step.doubts)} calls; an option can be repeated."
+        if len(places) > 1:
+            yield f"  Decide about all {len(places)} calls; an option can be repeated."
 
 
 def call_text(doubt: CallInDoubt) -> str:
     """Return a call with its arguments: `send(to="ann")`."""
-    match doubt.args:
-        case dict() as args:
-            listed = ", ".join(f"{printable(name)}={_value(args[name])}" for name in args)
-        case _:
-            listed = "arguments unknown"
+    listed = "arguments unknown"
+    if isinstance(doubt.args, dict):
+        pairs = (f"{printable(name)}={_value(value)}" for name, value in doubt.args.items())
+        listed = ", ".join(pairs)
     return f"{printable(doubt.tool) or 'call'}({listed})"
 
 
-def result_text(result: Json, run: str) -> str:
+def _result_text(result: Json, run: str) -> str:
     """Return what a call gave back that cannot be used; a long one is cut, and says where it is."""
     match result:
         case {"json": value}:
@@ -150,11 +133,6 @@ def result_text(result: Json, run: str) -> str:
         return text
     more = len(text) - _MOST_OF_A_RESULT
     return f"{text[:_MOST_OF_A_RESULT]} … {more} more characters: toolplan show {run} --json"
-
-
-def _place(doubt: CallInDoubt) -> str:
-    name = printable(doubt.step)
-    return name if doubt.item is None else f"{name}:{doubt.item}"
 
 
 def _value(value: Json) -> str:

@@ -12,12 +12,13 @@ import json
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator
-from itertools import accumulate
+from decimal import Decimal
+from itertools import pairwise
 from typing import Final, TypeAlias
 
 from toolplan.plan.model import Ref, Value
 from toolplan.plan.path import Json
-from toolplan.show.printable import Mark, Text, ref_text, text_width, tokens
+from toolplan.show.printable import Mark, Text, fit_encoding, ref_text, text_width, tokens
 
 _PLAIN_NAME: Final = re.compile(r"[A-Za-z0-9_.:/-]+")
 _PIECE: Final = re.compile(r"[^\s\"'<>(),;]+")
@@ -26,7 +27,6 @@ _ADDRESS_LIKE: Final = frozenset("ıȷ。．｡ノﾉ丿")
 _WORD: Final = re.compile(r"\w+")
 _SPACES: Final = re.compile(" {9,}")
 _MOST_MARKS: Final = 3  # above and below one letter, in any language
-_DIGITS: Final = 4_000  # Python refuses to print integers of more digits
 
 _INVISIBLE_CATEGORIES: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp", "Zs"})
 # cannot be seen, whatever their category
@@ -98,20 +98,9 @@ def _atoms(value: Value | Json, encoding: str) -> Iterator[Atom]:
             case Ref():
                 yield _reference(each, encoding), is_inside
             case _:  # digit by digit: a number is broken only where it is wider than a line
-                digits = _digits(each) if isinstance(each, int) else json.dumps(each)
+                # Python refuses to print an integer of thousands of digits, and not a decimal
+                digits = str(Decimal(each)) if isinstance(each, int) else json.dumps(each)
                 yield from ((digit, False) for digit in digits)
-
-
-def _digits(number: int) -> str:
-    """Return all digits of `number`, also where Python refuses to print it."""
-    if abs(number) < 10**_DIGITS:
-        return str(number)
-    parts: list[str] = []
-    size, base = abs(number), 10**_DIGITS
-    while size:
-        size, part = divmod(size, base)
-        parts.append(str(part).rjust(_DIGITS, "0"))
-    return ("-" if number < 0 else "") + "".join(reversed(parts)).lstrip("0")
 
 
 def _characters(text: str, encoding: str) -> Iterator[Atom]:
@@ -142,13 +131,7 @@ def _escape(char: str) -> str:
 
 
 def _fits(char: str, encoding: str) -> bool:
-    if char.isascii():
-        return True
-    try:
-        char.encode(encoding)
-    except (UnicodeEncodeError, LookupError):
-        return False
-    return True
+    return char.isascii() or fit_encoding(char, encoding) == char
 
 
 def _is_hidden(char: str, before: str) -> bool:
@@ -230,60 +213,48 @@ def _reference(ref: Ref, encoding: str) -> str:
 def _wrapped(atoms: Iterable[Atom], first: int, rest: int) -> list[str]:
     """Return lines of `atoms`; a string that is broken is closed and opened again.
 
-    A word is broken only where it is wider than a line. The first line is empty where the first
-    word has room on the next one only.
+    The first line is empty where the first word has room on the next one only.
     """
     lines: list[str] = []
     line: list[Atom] = []
     used, room = 0, first - 3  # for quotes and a comma
-    for atom in atoms:
-        used += text_width(atom[0])
-        line.append(atom)
-        while True:
-            newline = line[-2:-1] == [("\\n", True)] and atom[1] and atom[0] != "\\n"
-            if used <= room and not newline:
-                break
-            if not lines and first < rest and not newline and not any(_spaces(line)):
-                lines.append("")
-                room = rest - 3
-                continue
-            at = len(line) - 1 if newline else _break_at(line, room)
-            if not at:
-                break
-            lines.append(_line(line[:at], line[at]))
-            line = [('"', False)] * (line[at - 1][1] and line[at][1]) + line[at:]
-            used, room = sum(text_width(text) for text, _ in line), rest - 3
+    for part, is_new in _parts(atoms, rest - 3):
+        size = sum(text_width(text) for text, _ in part)
+        if is_new or (used + size > room and (line or (not lines and first < rest))):
+            is_broken = bool(line) and line[-1][1] and part[0][1]
+            text = "".join(text for text, _ in line)
+            lines.append(text + '"' if is_broken else text.rstrip())
+            line = [('"', False)] * is_broken
+            used, room = len(line), rest - 3
+        line += part
+        used += size
     return [*lines, "".join(text for text, _ in line).rstrip()]
+
+
+def _parts(atoms: Iterable[Atom], room: int) -> Iterator[tuple[list[Atom], bool]]:
+    """Yield what is not divided, and whether it begins a line: after a line break in a text.
+
+    That are words, and pieces of a word that is wider than `room`.
+    """
+    word: list[Atom] = []
+    is_new = False
+    for atom in (*atoms, None):
+        before = word[-1] if word else ("", False)
+        breaks = before == ("\\n", True) and atom is not None and atom[1] and atom[0] != "\\n"
+        ends = atom is None or (before[0].endswith(" ") and before[1] == atom[1])
+        if word and (breaks or (ends and (atom is None or _may_break(before, atom)))):
+            if sum(text_width(text) for text, _ in word) > room:
+                ends_at = [at for at in range(1, len(word)) if _may_break(word[at - 1], word[at])]
+                for start, end in pairwise((0, *ends_at, len(word))):
+                    yield word[start:end], is_new and not start
+            else:
+                yield word, is_new
+            word, is_new = [], breaks
+        if atom is not None:
+            word.append(atom)
 
 
 def _may_break(before: Atom, atom: Atom) -> bool:
     if before == ('"', False):
         return False  # after a quote: the string has just begun, or a comma follows
     return atom != ('"', False) or not before[1]
-
-
-def _break_at(line: list[Atom], room: int) -> int:
-    """Return where to break `line`, the last piece of which has no room in `room` columns.
-
-    That is after a space where there is one; as late as there is room; 0 if nowhere.
-    """
-    places = [at for at in range(1, len(line)) if _may_break(line[at - 1], line[at])]
-    ends = list(accumulate(text_width(text) for text, _ in line))
-    for found in (set(_spaces(line)), places):
-        fitting = [at for at in places if at in found and ends[at - 1] <= room]
-        if fitting:
-            return fitting[-1]
-    return places[0] if places else 0
-
-
-def _spaces(line: list[Atom]) -> Iterator[int]:
-    """Yield where `line` can be broken between words."""
-    for at in range(2, len(line)):
-        before, after = line[at - 1], line[at]
-        if before[0].endswith(" ") and before[1] == after[1] and _may_break(before, after):
-            yield at
-
-
-def _line(line: list[Atom], after: Atom) -> str:
-    text = "".join(text for text, _ in line)
-    return text + '"' if line[-1][1] and after[1] else text.rstrip()

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from msgspec import Struct
 
 from toolplan.plan.path import Json, print_path
-from toolplan.policy import Flow
-from toolplan.show._lines import Line, Piece, Screen, grid_lines, grid_width, pair_lines
+from toolplan.policy import Flow, Source
+from toolplan.show._lines import GAP, Line, Piece, Screen, grid_lines, grid_widths, pair_lines
 from toolplan.show.approval_view import BY_DEFAULT
 from toolplan.show.exact import exact_text
 from toolplan.show.printable import printable
@@ -26,7 +26,7 @@ class FlowsView(Struct, frozen=True):
         cells = [_COLUMNS, *(_row(flow) for flow in self.flows)]
         rows = [[Piece(screen.fit(printable(cell))) for cell in row] for row in cells]
         head, *rest = rows
-        if grid_width(rows) <= screen.width:
+        if sum(grid_widths(rows)) + len(GAP) * (len(_COLUMNS) - 1) <= screen.width:
             yield from grid_lines(rows)
             return
         for row in rest:
@@ -44,27 +44,22 @@ def flow_to_json(flow: Flow) -> dict[str, Json]:
         "label": flow.label.trust.word,
         "sources": [
             {"step": source.step, "tool": source.tool, "path": print_path(source.path)}
-            for source in flow.label.sources
+            for source in _sources(flow)
         ],
         "verdict": flow.verdict.value,
         **({"default": flow.default} if flow.kind == "default" else {}),
     }
 
 
+def _sources(flow: Flow) -> Sequence[Source]:
+    return flow.label.secrets if flow.kind == "secret" else flow.label.sources
+
+
 def _row(flow: Flow) -> tuple[str, str, str, str, str]:
+    into, needs, verdict = f"{flow.step}: {flow.pointer}", str(flow.needs), flow.verdict.value
     if flow.kind == "default":
-        return (
-            BY_DEFAULT,
-            f"{flow.step}: {flow.pointer} = {exact_text(flow.default)}",
-            "default",
-            str(flow.needs),
-            flow.verdict.value,
-        )
-    sources = flow.label.secrets if flow.kind == "secret" else flow.label.sources
-    return (
-        ", ".join(map(str, sources)) or "the plan",
-        f"{flow.step}: {flow.pointer}",
-        "secret" if flow.kind == "secret" else flow.label.trust.word,
-        "no secret" if flow.kind == "secret" else str(flow.needs),
-        flow.verdict.value,
-    )
+        return BY_DEFAULT, f"{into} = {exact_text(flow.default)}", "default", needs, verdict
+    sources = ", ".join(map(str, _sources(flow))) or "the plan"
+    if flow.kind == "secret":
+        return sources, into, "secret", "no secret", verdict
+    return sources, into, flow.label.trust.word, needs, verdict

@@ -30,22 +30,11 @@ _CHUNK: Final = 1_000
 _GROUPED_FROM: Final = 10_000  # below, a number may be a year
 _JOINERS: Final = frozenset("\u200c\u200d")  # many scripts, and emoji, cannot do without them
 _UNSAFE: Final = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
-_ASCII_SIGNS: Final = str.maketrans(
-    {
-        ELLIPSIS: "...",
-        NOTHING: "-",
-        "•": "*",
-        "─": "-",
-        "│": "|",
-        "├": "|",
-        "└": "`",
-        "→": "->",
-        "✓": "+",
-        "✗": "x",
-        "·": "-",
-        "↓": "v",
-    }
-)
+_NOT_ASCII: Final = re.compile(r"[^ -~\n\r\t]")
+_ASCII_SIGNS: Final = {
+    **str.maketrans("–•─│├└✓✗·↓", "-*-||`+x-v"),
+    **str.maketrans({"…": "...", "→": "->"}),
+}
 
 
 def printable(text: str) -> str:
@@ -168,9 +157,9 @@ def cell(value: Json, width: int = CELL_WIDTH) -> str:
         case str():
             # cut first: the text may be megabytes
             return cut_whole(printable(value[: 4 * max(width, WIDEST_WORD)]), width)
-        case list():
-            pieces = _joined(value)
-        case dict():
+        case list() if not any(isinstance(item, list | dict) for item in value):
+            pieces = (("" if at == 0 else ", ") + cell(item) for at, item in enumerate(value))
+        case _:
             pieces = _written(value)
     return cut_whole(_take(pieces, width), width)
 
@@ -218,14 +207,6 @@ def _take(pieces: Iterator[str], width: int) -> str:
     return visible("".join(taken))
 
 
-def _joined(items: list[Json]) -> Iterator[str]:
-    if any(isinstance(item, list | dict) for item in items):
-        yield from _written(items)
-        return
-    for at, item in enumerate(items):
-        yield ("" if at == 0 else ", ") + cell(item)
-
-
 def _written(value: Value | Json) -> Iterator[str]:
     """Yield `value` as compact JSON."""
     for token in tokens(value):
@@ -241,8 +222,12 @@ def _written(value: Value | Json) -> Iterator[str]:
                 yield number_text(token)
 
 
+def _is_safe(char: str) -> bool:
+    return char in _JOINERS or unicodedata.category(char) not in _UNSAFE
+
+
 def _visible(char: str) -> str:
-    if char in _JOINERS or unicodedata.category(char) not in _UNSAFE:
+    if _is_safe(char):
         return char
     code = ord(char)
     if code <= 0xFF:
@@ -256,22 +241,16 @@ def _char_width(char: str) -> int:
     return 2 if unicodedata.east_asian_width(char) in "WF" else 1
 
 
-_STEERING: Final = re.compile(
-    "[\x7f-\x9f\u00ad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
-    "\ud800-\udfff\U000e0000-\U000e007f]"
-)
-
-
 def harmless_json(text: str) -> str:
     r"""Return JSON `text` with escapes for what would steer a terminal; it reads as before.
 
     >>> harmless_json('"a\x9b31m\u202e"')
     '"a\\u009b31m\\u202e"'
     """
-    return _STEERING.sub(lambda found: _json_escape(found[0]), text)
+    return _NOT_ASCII.sub(lambda found: found[0] if _is_safe(found[0]) else _json(found[0]), text)
 
 
-def _json_escape(char: str) -> str:
+def _json(char: str) -> str:
     return f"\\u{ord(char):04x}" if char == "\x7f" else json.dumps(char)[1:-1]
 
 

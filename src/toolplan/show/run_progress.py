@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Final, Self
 
@@ -90,7 +90,12 @@ class RunProgress:
             after = events.apply(events.Run(steps={event.step: before}), event)
             self._steps[event.step] = after.steps[event.step]
             if isinstance(event, events.StepProgressed):
-                self._messages[event.step] = _progress(event)
+                done = number_text(event.done, grouped=True)
+                if event.total is not None:
+                    done += f"/{number_text(event.total, grouped=True)}"
+                self._messages[event.step] = cut(
+                    f"{done} {printable(event.message)}", _MESSAGE_WIDTH
+                )
         if self._is_at_rest:
             self._is_at_rest = False
             self._start_live()
@@ -111,30 +116,32 @@ class RunProgress:
             kept = {name for name, _ in ranked[:_MOST_ROWS]}
             steps = [each for each in steps if each[0] in kept]
         rows = [self._row(name, step, now) for name, step in steps]
-        return ProgressView(rows, self._counts())
+        states = Counter(step.state for step in self._steps.values())
+        counts = [
+            f"{number_text(states[state], grouped=True)} {state.value.replace('_', ' ')}"
+            for state in events.StepState
+            if states[state]
+        ]
+        status = self._status.value.replace("_", " ")
+        return ProgressView(rows, f"{status}: {', '.join(counts) or 'no steps'}")
 
     def _row(self, name: str, step: events.StepRun, now: float) -> list[Piece]:
         sign, style = _SIGNS[step.state]
         end = now if step.ended_at is None else step.ended_at
         spent = "" if step.started_at is None else duration_text(end - step.started_at)
         message = self._messages.get(name, "") if step.state is events.StepState.RUNNING else ""
+        items = ""
+        if step.items is not None:
+            done = number_text(step.items_done, grouped=True)
+            items = f"{done}/{number_text(step.items, grouped=True)}"
         return [
             Piece(f"{sign} {printable(name)}", style),
             Piece(self._tools.get(name, "")),
             Piece(step.state.value.replace("_", " "), style),
-            Piece(_items(step)),
+            Piece(items),
             Piece(spent, "dim"),
             Piece(message if step.error is None else _reason(step.error), "dim"),
         ]
-
-    def _counts(self) -> str:
-        states = Counter(step.state for step in self._steps.values())
-        parts = [
-            f"{number_text(states[state], grouped=True)} {state.value.replace('_', ' ')}"
-            for state in events.StepState
-            if states[state]
-        ]
-        return f"{self._status.value.replace('_', ' ')}: {', '.join(parts) or 'no steps'}"
 
 
 class ProgressView(Struct, frozen=True):
@@ -167,14 +174,6 @@ def duration_text(seconds: float) -> str:
 
 def _event_line(event: events.Event, steps: dict[str, events.StepRun]) -> str:
     """Return the line for `event`, or an empty text."""
-    if isinstance(event, events.RunEvent):
-        return _run_line(event)
-    text = _step_text(event, steps.get(event.step))
-    item = getattr(event, "item", None)
-    return f"{printable(event.step)}{'' if item is None else f'[{item}]'}: {text}" if text else ""
-
-
-def _run_line(event: events.RunEvent) -> str:
     match event:
         case events.RunStarted(run=run, steps=ids):
             return f"run {printable(run)}: started, {count_text(len(ids), 'step')}"
@@ -182,74 +181,55 @@ def _run_line(event: events.RunEvent) -> str:
             return f"{printable(step)}: arrived"
         case events.PlanSettled(steps=ids):
             return f"plan: complete, {count_text(len(ids), 'step')}"
-        case events.RunWaiting():
-            return "run: waiting for an approval"
-        case events.RunApproved():
-            return "run: approved"
-        case events.ApprovalStaged():
-            return "run: calls with effects wait until their values are approved"
-        case events.RunResumed():
-            return "run: resumed"
         case events.RunParked(status=status) | events.RunEnded(status=status):
             return f"run: {status.value.replace('_', ' ')}"
+        case _:
+            pass
+    if isinstance(event, events.RunEvent):
+        return f"run: {_TEXTS[type(event)]}"
+    text = _step_text(event, steps.get(event.step))
+    item = getattr(event, "item", None)
+    return f"{printable(event.step)}{'' if item is None else f'[{item}]'}: {text}" if text else ""
+
+
+_TEXTS: Final[Mapping[type, str]] = {
+    events.RunWaiting: "waiting for an approval",
+    events.RunApproved: "approved",
+    events.ApprovalStaged: "calls with effects wait until their values are approved",
+    events.RunResumed: "resumed",
+    events.StepStarted: "started",
+    events.AttemptFailed: "attempt {attempt} failed: {reason}",
+    events.ItemEnded: "{reason}",
+    events.StepSucceeded: "succeeded{spent}",
+    events.StepFailed: "failed{spent}: {reason}",
+    events.StepSkipped: "skipped: {reason}",
+    events.StepCancelled: "cancelled",
+    events.CallAnsweredLate: "answered after its timeout: {reason}",
+    events.CallInDoubt: "in doubt: {reason}",
+    events.CallDecided: "decided: {decision}",
+    events.CallWaiting: "waits for a person",
+}
 
 
 def _step_text(event: events.StepEvent, step: events.StepRun | None) -> str:
+    failure = getattr(event, "failure", None)
+    reason = "a result" if failure is None else _reason(failure)
+    spent = ""
+    if step is not None and step.started_at is not None and step.ended_at is not None:
+        spent = f" in {duration_text(step.ended_at - step.started_at)}"
     match event:
-        case events.StepStarted(items=items):
-            return "started" if items is None else f"started, {count_text(items, 'item')}"
-        case events.AttemptFailed(attempt=attempt, failure=failure):
-            return f"attempt {attempt} failed: {_reason(failure)}"
-        case events.ItemEnded(failure=failure):
-            return "" if failure is None else _reason(failure)
-        case events.StepSucceeded(failure=failure):
-            if failure is not None:
-                return f"failed, the plan continues: {_reason(failure)}"
-            return f"succeeded{_spent(step)}"
-        case events.StepFailed(failure=failure):
-            return f"failed{_spent(step)}: {_reason(failure)}"
-        case events.StepSkipped(failure=failure):
-            return f"skipped: {_reason(failure)}"
-        case events.StepCancelled():
-            return "cancelled"
-        case _:
-            return _call_text(event)
-
-
-def _call_text(event: events.StepEvent) -> str:
-    match event:
-        case events.CallAnsweredLate(failure=failure):
-            answer = "a result" if failure is None else _reason(failure)
-            return f"answered after its timeout: {answer}"
-        case events.CallInDoubt(failure=failure):
-            return f"in doubt: {_reason(failure)}"
-        case events.CallDecided(decision=decision):
-            return f"decided: {decision}"
-        case events.CallWaiting():
-            return "waits for a person"
+        case events.StepStarted(items=int(items)):
+            return f"started, {count_text(items, 'item')}"
+        case events.StepSucceeded() if failure is not None:
+            return f"failed, the plan continues: {reason}"
+        case events.ItemEnded() if failure is None:
+            return ""
         case events.ConsentGiven(allowed=allowed):
             return f"{'allowed' if allowed else 'refused'} by a person"
         case _:
-            return ""
-
-
-def _spent(step: events.StepRun | None) -> str:
-    if step is None or step.started_at is None or step.ended_at is None:
-        return ""
-    return f" in {duration_text(step.ended_at - step.started_at)}"
+            given = {name: getattr(event, name, "") for name in ("attempt", "decision")}
+            return _TEXTS.get(type(event), "").format(reason=reason, spent=spent, **given)
 
 
 def _reason(failure: events.Failure) -> str:
     return cut(printable(failure.message) or printable(failure.code), _MESSAGE_WIDTH)
-
-
-def _progress(event: events.StepProgressed) -> str:
-    done = number_text(event.done, grouped=True)
-    total = "" if event.total is None else f"/{number_text(event.total, grouped=True)}"
-    return cut(f"{done}{total} {printable(event.message)}", _MESSAGE_WIDTH)
-
-
-def _items(step: events.StepRun) -> str:
-    if step.items is None:
-        return ""
-    return f"{number_text(step.items_done, grouped=True)}/{number_text(step.items, grouped=True)}"

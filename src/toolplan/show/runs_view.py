@@ -9,7 +9,7 @@ from typing import Final
 from msgspec import Struct
 
 from toolplan.engine.forecast import Forecast
-from toolplan.events import Run, RunState, StepRun, StepState
+from toolplan.events import Run, RunState, StepState
 from toolplan.show._lines import Line, Piece, Screen, hanging_rows
 from toolplan.show.printable import CELL_WIDTH, ELLIPSIS, count_text, cut, number_text, printable
 from toolplan.show.run_progress import duration_text
@@ -26,6 +26,10 @@ _STYLES: Final = {
     RunState.IN_DOUBT: "bold yellow",
 }
 _SUBJECT_WIDTH: Final = 60
+_ENOUGH_PAST_CALLS: Final = 10  # with fewer, the slowest is no good bound for nine of ten
+_MOST_NAMES: Final = 3
+_MOST_ON_PATH: Final = 6
+_LAST_ON_PATH: Final = 2
 
 
 class RunLine(Struct, frozen=True):
@@ -61,7 +65,17 @@ class RunsView(Struct, frozen=True):
 
 def run_marks(run: Run) -> dict[str, str]:
     """Return the state of each step of `run`, by its id, as marks of a plan tree."""
-    return {name: _mark(step) for name, step in run.steps.items()}
+    marks: dict[str, str] = {}
+    for name, step in run.steps.items():
+        word = step.state.value.replace("_", " ")
+        if step.items is not None and step.state is not StepState.SUCCEEDED:
+            word += f", {step.items_done - step.items_failed} of {step.items} items"
+        if step.started_at is not None and step.ended_at is not None:
+            word += f" in {duration_text(step.ended_at - step.started_at)}"
+        if step.error is not None:
+            word += f": {cut(printable(step.error.message), _SUBJECT_WIDTH)}"
+        marks[name] = word
+    return marks
 
 
 def status_text(status: RunState, is_left: bool) -> str:
@@ -87,23 +101,6 @@ def items_text(over: Mapping[int, StepState]) -> str:
     )
 
 
-def _mark(step: StepRun) -> str:
-    word = step.state.value.replace("_", " ")
-    if step.items is not None and step.state is not StepState.SUCCEEDED:
-        word += f", {step.items_done - step.items_failed} of {step.items} items"
-    if step.started_at is not None and step.ended_at is not None:
-        word += f" in {duration_text(step.ended_at - step.started_at)}"
-    if step.error is not None:
-        word += f": {cut(printable(step.error.message), _SUBJECT_WIDTH)}"
-    return word
-
-
-_ENOUGH_PAST_CALLS: Final = 10  # with fewer, the slowest is no good bound for nine of ten
-_MOST_NAMES: Final = 3
-_MOST_ON_PATH: Final = 6
-_LAST_ON_PATH: Final = 2
-
-
 def forecast_text(forecast: Forecast) -> str:
     """Return `forecast` in one line: times where any are known, calls, and the critical path.
 
@@ -116,7 +113,7 @@ def forecast_text(forecast: Forecast) -> str:
     calls += count_text(most, "call")
     if forecast.effect_calls_most:
         calls += f", {at_most}{number_text(forecast.effect_calls_most, grouped=True)} with effects"
-    if not _has_time(forecast):
+    if not _expected(forecast):
         return calls
     parts = [_time_text(forecast), calls]
     if len(forecast.critical_path) > 1:
@@ -133,27 +130,23 @@ def compared_text(forecast: Forecast, seconds: float) -> str:
     >>> compared_text(Forecast(1.2, 2.0, ("a",), 1, 1, 0), 1.4)
     'took 1.4 s; about 1.2 s were expected'
     """
-    took = f"took {duration_text(seconds)}"
-    return f"{took}; {_expected(forecast)} were expected" if _has_time(forecast) else took
-
-
-def _has_time(forecast: Forecast) -> bool:
-    # where nothing is known of any tool, even the slowest run takes no time at all
-    return forecast.is_known or forecast.p90_s > 0
+    took, expected = f"took {duration_text(seconds)}", _expected(forecast)
+    return f"{took}; {expected} were expected" if expected else took
 
 
 def _expected(forecast: Forecast) -> str:
+    # where nothing is known of any tool, even the slowest run takes no time at all
+    if not forecast.is_known and forecast.p90_s <= 0:
+        return ""
     return f"{'about' if forecast.is_known else 'at least'} {duration_text(forecast.expected_s)}"
 
 
 def _time_text(forecast: Forecast) -> str:
-    text = _expected(forecast)
-    if forecast.is_known:
-        slow = duration_text(forecast.p90_s)
-        if forecast.past_calls < _ENOUGH_PAST_CALLS:
-            text += ", by few past calls"
-        elif slow != duration_text(forecast.expected_s):
-            text += f", p90 {slow}"
+    text, slow = _expected(forecast), duration_text(forecast.p90_s)
+    if forecast.is_known and forecast.past_calls < _ENOUGH_PAST_CALLS:
+        text += ", by few past calls"
+    elif forecast.is_known and slow != duration_text(forecast.expected_s):
+        text += f", p90 {slow}"
     unknown: list[str] = []
     if forecast.unknown_tools:
         unknown.append(f"no past calls of {_names(forecast.unknown_tools)}")
@@ -168,8 +161,7 @@ def _names(names: Sequence[str]) -> str:
     if len(shown) > _MOST_NAMES:
         others = len(shown) - _MOST_NAMES + 1
         shown = [*shown[: _MOST_NAMES - 1], f"{number_text(others, grouped=True)} others"]
-    *first, last = shown
-    return f"{', '.join(first)} and {last}" if first else last
+    return " and ".join([", ".join(shown[:-1])] * (len(shown) > 1) + shown[-1:])
 
 
 def _name(name: str) -> str:

@@ -7,25 +7,12 @@ from contextlib import suppress
 from graphlib import CycleError, TopologicalSorter
 from typing import Final
 
-from toolplan.events import StepState
 from toolplan.plan.model import DEFAULT_MAX_ITEMS, DEFAULT_MAX_PAGES, Plan, Step, When, needs
 from toolplan.plan.path import Json
-from toolplan.show._lines import Piece, plain, wrapped
 from toolplan.show.printable import cell, number_text, printable, value_text
 
 VALUE_WIDTH: Final = 2_000
 """The most characters of a value that are shown."""
-
-COLOURS: Final = {
-    StepState.RUNNING: ("#ddf4ff", "#0969da"),
-    StepState.SUCCEEDED: ("#dafbe1", "#1a7f37"),
-    StepState.FAILED: ("#ffebe9", "#cf222e"),
-    StepState.SKIPPED: ("#eaeef2", "#8c959f"),
-    StepState.CANCELLED: ("#eaeef2", "#8c959f"),
-    StepState.WAITING: ("#fff8c5", "#9a6700"),
-    StepState.IN_DOUBT: ("#fff8c5", "#9a6700"),
-}
-"""For the state of a step in a drawing of a run: the colours of the box and of its frame."""
 
 
 def layers(plan: Plan) -> Iterator[list[Step]]:
@@ -61,7 +48,8 @@ def condition_texts(step: Step, width: int = VALUE_WIDTH) -> Iterator[str]:
     if step.pages is not None:
         yield f"all pages{_at_most(step.max_pages, DEFAULT_MAX_PAGES)}"
     if step.when is not None:
-        yield f"when {condition_text(step.when, width)}"
+        words, schema = condition_words(step.when), value_text(step.when.schema, width)
+        yield f"when {value_text(step.when.value, width)} {words}: {schema}"
     if step.on_error == "continue":
         yield "on error: continue"
     if step.timeout_s is not None:
@@ -72,12 +60,6 @@ def condition_texts(step: Step, width: int = VALUE_WIDTH) -> Iterator[str]:
 
 def _at_most(count: int, usual: int) -> str:
     return "" if count == usual else f", at most {number_text(count, grouped=True)}"
-
-
-def condition_text(when: When, width: int = VALUE_WIDTH) -> str:
-    """Return a condition in words, followed by its JSON Schema."""
-    said = f"{condition_words(when)}: {value_text(when.schema, width)}"
-    return f"{value_text(when.value, width)} {said}"
 
 
 def condition_words(when: When) -> str:
@@ -121,15 +103,3 @@ def _words(schema: Json) -> list[str]:
             case _:
                 return []
     return said
-
-
-def box_lines(step: Step, mark: str, width: int, most: int) -> list[str]:
-    """Return the lines of a box of a drawing: name, conditions, arguments, mark.
-
-    They are broken between words, to `width` columns where the words allow it; a text is cut at
-    `most` columns.
-    """
-    texts = [f"{printable(step.id)}: {printable(step.tool)}"]
-    texts += [*condition_texts(step, most), *argument_texts(step, most)]
-    texts += [printable(mark)] if mark else []
-    return [plain([line]) for text in texts for line in wrapped((Piece(text),), width)]

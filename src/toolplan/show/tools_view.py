@@ -20,7 +20,11 @@ class ToolsView(Struct, frozen=True):
     def lines(self, screen: Screen) -> Iterator[Line]:
         """Yield what is shown on `screen`."""
         rows = [("tool", "effects", "what it does")]
-        rows += [(tool.name, _effects(tool), _first_sentence(tool)) for tool in self.tools]
+        for tool in self.tools:
+            effects = tool.effects.value if tool.unusable is None else "cannot be used"
+            if tool.unusable is None and tool.claim and tool.claim.effects is not tool.effects:
+                effects += f" (says {tool.claim.effects.value})"
+            rows.append((tool.name, effects, printable(tool.description).partition(". ")[0]))
         yield from _rows(rows, screen)
 
 
@@ -39,13 +43,18 @@ class ToolView(Struct, frozen=True):
         yield from prose(f"{printable(tool.name)}  ({tool.effects.value})", "bold")
         yield from prose(printable(tool.description))
         if tool.claim is not None:
-            claim = f"Its source says that {tool.claim}, which nobody has accepted."
-            yield from prose(claim)
+            yield from prose(f"Its source says that {tool.claim}, which nobody has accepted.")
         if tool.unusable is None:
-            yield from _rows([("argument", "needed", "takes"), *_arguments(tool)], screen)
+            rows, needed = [("argument", "needed", "takes")], required(tool.input)
+            for argument in tool.signature.inputs:
+                part = at(tool.input, (argument,))
+                takes = accepted(part) if isinstance(part, Schema) else "any value"
+                rows.append((argument, "yes" if argument in needed else "", takes))
+            yield from _rows(rows, screen)
         else:
             yield from prose(f"It cannot be used: {printable(tool.unusable)}.")
-        yield from prose(f"gives: {printable(_gives(tool))}")
+        declared = "not declared" if tool.output is None else describe(tool.output)
+        yield from prose(f"gives: {printable(', '.join(tool.signature.outputs) or declared)}")
 
 
 def _rows(rows: Sequence[tuple[str, str, str]], screen: Screen) -> Iterator[Line]:
@@ -55,30 +64,3 @@ def _rows(rows: Sequence[tuple[str, str, str]], screen: Screen) -> Iterator[Line
         for at, row in enumerate(rows)
     ]
     return hanging_rows([(row[:-1], row[-1]) for row in fitted], screen)
-
-
-def _effects(tool: Tool) -> str:
-    claim = tool.claim
-    if tool.unusable is not None:
-        return "cannot be used"
-    if claim is None or claim.effects is tool.effects:
-        return tool.effects.value
-    return f"{tool.effects.value} (says {claim.effects.value})"
-
-
-def _first_sentence(tool: Tool) -> str:
-    return printable(tool.description).partition(". ")[0]
-
-
-def _arguments(tool: Tool) -> Iterator[tuple[str, str, str]]:
-    needed = required(tool.input)
-    for argument in tool.signature.inputs:
-        part = at(tool.input, (argument,))
-        takes = accepted(part) if isinstance(part, Schema) else "any value"
-        yield argument, "yes" if argument in needed else "", takes
-
-
-def _gives(tool: Tool) -> str:
-    if outputs := tool.signature.outputs:
-        return ", ".join(outputs)
-    return "not declared" if tool.output is None else describe(tool.output)

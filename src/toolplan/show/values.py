@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import cast
 
 from toolplan.events import Run
@@ -30,13 +29,9 @@ def text_of(value: object) -> str:
             given = cast("tuple[object, ...]", value)
             return diagnostics_text([Located(e) for e in given if isinstance(e, Diagnostic)])
         case Run():
-            return "\n".join(_run_lines(value))
+            took = "" if value.took_s is None else f", took {duration_text(value.took_s)}"
+            head = f"run {printable(value.run)}: {status_text(value.status, False)}{took}"
+            marks = (f"  {printable(step)}: {mark}" for step, mark in run_marks(value).items())
+            return "\n".join((head, *marks))
         case _:
             return repr(value)
-
-
-def _run_lines(run: Run) -> Iterator[str]:
-    took = "" if run.took_s is None else f", took {duration_text(run.took_s)}"
-    yield f"run {printable(run.run)}: {status_text(run.status, False)}{took}"
-    for step, mark in run_marks(run).items():
-        yield f"  {printable(step)}: {mark}"

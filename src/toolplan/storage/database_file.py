@@ -72,21 +72,13 @@ class ForgettableConnection(sqlite3.Connection):
 
 
 class DatabaseFile(Struct, frozen=True):
-    """A kind of file.
-
-    Attributes:
-        application_id: the kind, in the header of the file.
-        migrations: each migrates a file from the version before, counted from 1.
-        busy_s: how long to wait for a lock, in seconds.
-        erases: whether deleted rows are overwritten.
-        patience_s: how long opening tries again while the file is locked, in seconds.
-    """
+    """A kind of file: its id in the header, and the statements that make it."""
 
     application_id: int
-    migrations: Sequence[str]
-    busy_s: float
-    erases: bool = False
-    patience_s: float = 0.0
+    migrations: Sequence[str]  # each from the version before, counted from 1
+    busy_s: float  # how long to wait for a lock
+    erases: bool = False  # whether deleted rows are overwritten
+    patience_s: float = 0.0  # how long opening tries again while the file is locked
 
     def connect(self, path: Path | None) -> sqlite3.Connection:
         """Open the file at `path` at the newest version; create it if it does not exist.
@@ -113,7 +105,9 @@ class DatabaseFile(Struct, frozen=True):
         try:
             with _snapshot(connection):
                 self._version(connection)  # a foreign file is not changed
-            self._set_wal(connection)
+            # readers do not block then; SQLite does not wait for this lock itself
+            wal = "PRAGMA journal_mode = WAL"
+            patiently(lambda: connection.execute(wal), self.busy_s, _RETRY_S)
             connection.execute("PRAGMA synchronous = NORMAL")
             if self.erases:
                 connection.execute("PRAGMA secure_delete = ON")
@@ -136,19 +130,6 @@ class DatabaseFile(Struct, frozen=True):
                 connection.execute(f"PRAGMA user_version = {number + 1}")
             connection.execute(f"PRAGMA application_id = {self.application_id}")
 
-    def _set_wal(self, connection: sqlite3.Connection) -> None:
-        """Set WAL mode, so that readers do not block; SQLite does not wait for this lock itself."""
-        deadline = time.monotonic() + self.busy_s
-        while True:
-            try:
-                connection.execute("PRAGMA journal_mode = WAL")
-            except sqlite3.OperationalError as error:
-                if fault_of(error)[0] != "locked" or time.monotonic() >= deadline:
-                    raise
-                time.sleep(_RETRY_S)
-            else:
-                return
-
     def _version(self, connection: sqlite3.Connection) -> int:
         version = _pragma(connection, "user_version")
         if version == 0:
@@ -161,7 +142,7 @@ class DatabaseFile(Struct, frozen=True):
         return version
 
 
-def patiently(work: Callable[[], _T], patience_s: float) -> _T:
+def patiently(work: Callable[[], _T], patience_s: float, pause_s: float = _PAUSE_S) -> _T:
     """Return what `work` returns; try again for `patience_s` seconds while a file is locked."""
     until = time.monotonic() + patience_s
     while True:
@@ -170,7 +151,7 @@ def patiently(work: Callable[[], _T], patience_s: float) -> _T:
         except sqlite3.OperationalError as error:
             if fault_of(error)[0] != "locked" or time.monotonic() >= until:
                 raise
-        time.sleep(_PAUSE_S)
+        time.sleep(pause_s)
 
 
 @contextmanager
@@ -224,19 +205,12 @@ def fault_of(error: sqlite3.Error | OSError) -> tuple[FaultKind, str]:
 
 
 class Store(Struct, frozen=True):
-    """A file whose faults are errors of its own.
+    """A file whose faults are errors of its own, with codes as `journal-full`."""
 
-    Attributes:
-        name: what messages call it; error codes begin with it, as in `journal-full`.
-        file: its kind.
-        error: the class of its errors.
-        help: for each kind of fault, what the user can do; NAME stands for the file's name.
-    """
-
-    name: str
+    name: str  # what messages call it
     file: DatabaseFile
     error: type[ToolplanError]
-    help: Mapping[FaultKind, str]
+    help: Mapping[FaultKind, str]  # what the user can do; NAME stands for the file's name
 
     def connect(self, path: Path | None) -> sqlite3.Connection:
         """Open the file at `path`, as `DatabaseFile.connect` does, with errors of this store."""

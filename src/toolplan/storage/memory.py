@@ -86,21 +86,16 @@ STORE: Final = Store(
 class Episode(Struct, frozen=True):
     """One turn of a conversation.
 
-    Attributes:
-        query: the question, in the words of the user.
-        timestamp: its time, in ISO 8601.
-        plan: its plan, in canonical JSON, or None.
-        entities: the entities of the turn, as `location:Berlin`.
-        text: more words by which the turn is found, such as those of the answer.
-        pending: the question asked back, which the next turn may answer, or None; in the form of
-            `toolplan.planners.conversation`.
+    `query` is the question in the words of the user, `timestamp` its time in ISO 8601, `plan` its
+    canonical JSON. `pending` is the question asked back, which the next turn may answer, in the
+    form of `toolplan.planners.conversation`.
     """
 
     query: str
     timestamp: str
     plan: Json = None
-    entities: tuple[str, ...] = ()
-    text: str = ""
+    entities: tuple[str, ...] = ()  # as `location:Berlin`
+    text: str = ""  # more words by which the turn is found, such as those of the answer
     pending: Json = None
 
     def to_json(self) -> dict[str, Json]:
@@ -178,17 +173,29 @@ class SqliteMemory:
         session: 1 for all of them. Equal ones come latest first.
         """
         terms = tuple(dict.fromkeys(_WORD.findall(query.casefold())))[:_MOST_TERMS]
+        key = _key(session)
         if not terms or limit < 1:
             return ()
-        key = _key(session)
         with self._opened() as connection:
-            found, weights = _matches(connection, key, terms)
-            whole = sum(weights)
-            scored = sorted(
-                ((sum(weights[at] for at in has) / whole, id_) for id_, has in found.items()),
-                reverse=True,
-            )[:limit]
-            return tuple(Recollection(_text(connection, key, id_), each) for each, id_ in scored)
+            turns = dict[int, str]()
+            for id_, asked, text in connection.execute(
+                "SELECT id, query, text FROM episodes WHERE session = ?", (key,)
+            ):
+                turns[id_] = f"{asked}\n{text}".strip()
+            scores, whole = dict[int, float](), 0.0
+            for term in terms:
+                found = connection.execute(
+                    "SELECT rowid FROM words WHERE words MATCH ?",
+                    (f'session : "{key}" AND text : "{term}"',),
+                ).fetchall()
+                has = [id_ for (id_,) in found if id_ in turns]
+                # the weight of bm25 within this session; the index would weight over all sessions
+                weight = math.log(1 + (len(turns) - len(has) + 0.5) / (len(has) + 0.5))
+                whole += weight
+                for id_ in has:
+                    scores[id_] = scores.get(id_, 0.0) + weight
+        best = sorted(((score / whole, id_) for id_, score in scores.items()), reverse=True)
+        return tuple(Recollection(turns[id_], score) for score, id_ in best[:limit])
 
     def episodic(
         self, session: str, limit: int = 5, entities: tuple[str, ...] = ()
@@ -204,7 +211,17 @@ class SqliteMemory:
                 " ORDER BY id DESC LIMIT ?",
                 (key, named, key, named, max(limit, 0)),
             ).fetchall()
-            return tuple(self._episode(connection, key, *row) for row in rows)
+            said = "SELECT entity FROM entities WHERE session = ? AND episode = ? ORDER BY entity"
+            found: list[Episode] = []
+            for id_, query, timestamp, text, *texts in rows:
+                names = tuple(str(each) for (each,) in connection.execute(said, (key, id_)))
+                try:
+                    plan, pending = (each and json.loads(each) for each in texts)
+                except ValueError:
+                    reason = "the plan of a turn is not JSON"
+                    raise STORE.error_of("damaged", reason, self._path) from None
+                found.append(Episode(query, timestamp, plan, names, text, pending))
+            return tuple(found)
 
     def entities(self, session: str) -> tuple[str, ...]:
         """Return the entities of `session`, each once, latest first."""
@@ -223,7 +240,11 @@ class SqliteMemory:
             _clean(each)[: self._limits.characters]
             for each in (episode.query, episode.text, episode.timestamp, *episode.entities)
         )
-        plan, pending = self._kept(episode.plan), self._kept(episode.pending)
+        plan, pending = (
+            None if value is None or len(text) > self._limits.plan_characters else text
+            for value in (episode.plan, episode.pending)
+            for text in [json.dumps(value)]
+        )
         with self._opened() as connection, transaction(connection):
             made = connection.execute(
                 "INSERT INTO episodes (session, timestamp, query, text, plan, pending)"
@@ -281,39 +302,6 @@ class SqliteMemory:
             except (sqlite3.Error, OSError) as error:
                 raise STORE.fault(error, self._path) from None
 
-    def _kept(self, value: Json) -> str | None:
-        if value is None:
-            return None
-        text = json.dumps(value)
-        return text if len(text) <= self._limits.plan_characters else None
-
-    def _episode(
-        self,
-        connection: sqlite3.Connection,
-        key: str,
-        id_: int,
-        query: str,
-        timestamp: str,
-        text: str,
-        plan: str | None,
-        pending: str | None,
-    ) -> Episode:
-        entities = connection.execute(
-            "SELECT entity FROM entities WHERE session = ? AND episode = ? ORDER BY entity",
-            (key, id_),
-        )
-        try:
-            return Episode(
-                query,
-                timestamp,
-                None if plan is None else json.loads(plan),
-                tuple(str(entity) for (entity,) in entities),
-                text,
-                None if pending is None else json.loads(pending),
-            )
-        except ValueError:
-            raise STORE.error_of("damaged", "the plan of a turn is not JSON", self._path) from None
-
     def _prune(self, connection: sqlite3.Connection, key: str) -> None:
         """Delete the oldest turns of the session, and the least recently used sessions."""
         old = connection.execute(
@@ -330,37 +318,6 @@ class SqliteMemory:
         ).fetchall()
         for (other,) in unused:
             _drop(connection, str(other))
-
-
-def _matches(
-    connection: sqlite3.Connection, key: str, terms: tuple[str, ...]
-) -> tuple[dict[int, list[int]], list[float]]:
-    """Return the turns of a session with any of `terms`, and the weight of each term.
-
-    The weight is that of bm25 within this session; the index would weight over all sessions.
-    """
-    (turns,) = connection.execute(
-        "SELECT count(*) FROM episodes WHERE session = ?", (key,)
-    ).fetchone()
-    found: dict[int, list[int]] = {}
-    weights: list[float] = []
-    for at, term in enumerate(terms):
-        rows = connection.execute(
-            "SELECT episodes.id FROM words JOIN episodes ON episodes.id = words.rowid"
-            " WHERE words MATCH ? AND episodes.session = ?",
-            (f'session : "{key}" AND text : "{term}"', key),
-        ).fetchall()
-        weights.append(math.log(1 + (turns - len(rows) + 0.5) / (len(rows) + 0.5)))
-        for (id_,) in rows:
-            found.setdefault(int(id_), []).append(at)
-    return found, weights
-
-
-def _text(connection: sqlite3.Connection, key: str, id_: int) -> str:
-    query, text = connection.execute(
-        "SELECT query, text FROM episodes WHERE id = ? AND session = ?", (id_, key)
-    ).fetchone()
-    return f"{query}\n{text}".strip()
 
 
 def _drop(connection: sqlite3.Connection, key: str) -> None:

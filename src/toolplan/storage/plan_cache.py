@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Final, TypeAlias, TypeVar
+from typing import Any, Final, TypeAlias, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import asdict, astuple
@@ -96,43 +96,25 @@ _T = TypeVar("_T")
 
 
 class Entry(Struct, frozen=True):
-    """A draft that worked, and the question that it was made for.
+    """A draft that worked, and the question that it was made for."""
 
-    Attributes:
-        key: of the question and everything that the draft depends on.
-        question: the question as it was asked.
-        today: the day of the question, ISO 8601.
-        text: the text of the draft.
-        dialect: the dialect of the draft.
-        planner: the planner that made the draft; empty where it is not known.
-    """
-
-    key: str
+    key: str  # of the question and everything that the draft depends on
     question: str
-    today: str
-    text: str
+    today: str  # the day of the question, ISO 8601
+    text: str  # of the draft, in the dialect
     dialect: str
-    planner: str = ""
+    planner: str = ""  # that made the draft; empty where it is not known
 
 
 class CacheStats(Struct, frozen=True):
-    """The size of the cache, and how often it had a plan.
-
-    Attributes:
-        size: entries in the file that are not expired.
-        max_size: the most entries that are stored.
-        utilization_percent: `size` of `max_size`, 0 to 100.
-        hits: questions for which this object found a plan.
-        misses: questions for which it found none.
-        evictions: entries that this object removed to make room.
-    """
+    """The entries in the file that are not expired, and how often this object had a plan."""
 
     size: int
     max_size: int
     utilization_percent: float
     hits: int
     misses: int
-    evictions: int
+    evictions: int  # entries that were removed to make room
 
     def to_json(self) -> dict[str, Json]:
         """Return the wire form."""
@@ -154,6 +136,7 @@ UPDATE entries SET used = (SELECT coalesce(max(used), 0) + 1 FROM entries) WHERE
 _MAKE_ROOM: Final = """
 DELETE FROM entries WHERE key IN (SELECT key FROM entries ORDER BY used DESC LIMIT -1 OFFSET ?)
 """
+_SIZE: Final = "SELECT count(*) FROM entries WHERE created_at > ?"
 
 
 class PlanCache:
@@ -174,14 +157,10 @@ class PlanCache:
         clock: Callable[[], float] = time.time,
         on_note: Callable[[str], None] | None = None,
     ) -> None:
-        """Use the file at `path`, which is opened when it is first needed.
+        """Use the file at `path`, which is opened when it is first needed; None is in memory.
 
-        Args:
-            path: the file, created where there is none; None stores entries in memory.
-            max_size: the most entries, 1 or more.
-            ttl_s: the age at which an entry expires, in seconds; with 0 none is ever returned.
-            clock: seconds since the epoch.
-            on_note: called once for each different reason why the file could not be used.
+        An entry expires after `ttl_s` seconds, and with 0 none is ever returned. `on_note` is
+        called once for each different reason why the file could not be used.
 
         Raises:
             ValueError: `max_size` or `ttl_s` is out of range.
@@ -203,34 +182,44 @@ class PlanCache:
     def get(self, key: str) -> Entry | None:
         """Return the entry with `key`, or None; counted as a hit or a miss."""
         with self._lock:
-            found = self._try(lambda connection: self._find(connection, key), None)
-            if found is None:
+            rows = self._do(_BY_KEY, (key, self._clock() - self.ttl_s))
+            if not rows:
                 self._misses += 1
                 return None
             self._hits += 1
-            self._try(lambda connection: connection.execute(_TOUCH, (key,)), None)
-            return found
+            self._do(_TOUCH, (key,))
+            return Entry(*rows[0])
 
     def put(self, entry: Entry) -> None:
         """Store `entry`, in place of one with its key; the least recently used are removed."""
+        now = self._clock()
+
+        def put(connection: sqlite3.Connection) -> int:
+            with transaction(connection):
+                old = "DELETE FROM entries WHERE created_at <= ?"
+                connection.execute(old, (now - self.ttl_s,))
+                connection.execute(_KEEP, (*astuple(entry), now))
+                return connection.execute(_MAKE_ROOM, (self.max_size,)).rowcount
+
         with self._lock:
-            self._evictions += self._try(lambda connection: self._put(connection, entry), 0)
+            self._evictions += self._try(put, 0)
 
     def delete(self, key: str) -> None:
         """Delete the entry with `key`, if there is one."""
         with self._lock:
-            self._try(lambda each: each.execute("DELETE FROM entries WHERE key = ?", (key,)), None)
+            self._do("DELETE FROM entries WHERE key = ?", (key,))
 
     def clear(self) -> None:
         """Delete all entries, and reset the counts."""
         with self._lock:
-            self._try(lambda each: each.execute("DELETE FROM entries"), None)
+            self._do("DELETE FROM entries")
             self._hits = self._misses = self._evictions = 0
 
     def stats(self) -> CacheStats:
         """Return the size of the cache, and the counts since this object was made."""
         with self._lock:
-            size = self._try(self._size, 0)
+            rows = self._do(_SIZE, (self._clock() - self.ttl_s,))
+            size = int(rows[0][0]) if rows else 0
             return CacheStats(
                 size=size,
                 max_size=self.max_size,
@@ -247,6 +236,9 @@ class PlanCache:
                 self._connection.close()
                 self._connection = None
 
+    def _do(self, query: str, values: tuple[object, ...] = ()) -> list[Any]:
+        return self._try(lambda connection: connection.execute(query, values).fetchall(), [])
+
     def _try(self, work: Callable[[sqlite3.Connection], _T], otherwise: _T) -> _T:
         if self._unusable:
             return otherwise
@@ -256,31 +248,9 @@ class PlanCache:
             return work(self._connection)
         except (sqlite3.Error, OSError, ForeignFile, NewerFile) as error:
             self._unusable = isinstance(error, ForeignFile | NewerFile)
-            self._report(reason_of(error))
+            name = "in memory" if self._path is None else self._path.name
+            self.note = f"The plan cache {name} was not used: {reason_of(error)}."
+            if self._on_note is not None and self.note not in self._reported:
+                self._reported.add(self.note)
+                self._on_note(self.note)
         return otherwise
-
-    def _report(self, reason: str) -> None:
-        name = "in memory" if self._path is None else self._path.name
-        self.note = f"The plan cache {name} was not used: {reason}."
-        if self._on_note is not None and reason not in self._reported:
-            self._reported.add(reason)
-            self._on_note(self.note)
-
-    def _oldest(self) -> float:
-        return self._clock() - self.ttl_s
-
-    def _find(self, connection: sqlite3.Connection, key: str) -> Entry | None:
-        row = connection.execute(_BY_KEY, (key, self._oldest())).fetchone()
-        return None if row is None else Entry(*row)
-
-    def _put(self, connection: sqlite3.Connection, entry: Entry) -> int:
-        with transaction(connection):
-            connection.execute("DELETE FROM entries WHERE created_at <= ?", (self._oldest(),))
-            connection.execute(_KEEP, (*astuple(entry), self._clock()))
-            return connection.execute(_MAKE_ROOM, (self.max_size,)).rowcount
-
-    def _size(self, connection: sqlite3.Connection) -> int:
-        row = connection.execute(
-            "SELECT count(*) FROM entries WHERE created_at > ?", (self._oldest(),)
-        ).fetchone()
-        return int(row[0])

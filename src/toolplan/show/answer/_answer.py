@@ -13,32 +13,31 @@ from msgspec import Struct
 from msgspec.structs import asdict
 
 from toolplan.base.shown import Shown, short
-from toolplan.events import Partial, Run, RunState, StepRun, StepState, part_to_json
+from toolplan.events import Partial, Run, RunState, StepState, part_to_json
 from toolplan.plan.model import Plan, Step
-from toolplan.plan.path import EVERY, Json
+from toolplan.plan.path import Json
 from toolplan.policy.execution_plan import ExecutionPlan
 from toolplan.show.answer.insights import InsightFunction
 from toolplan.show.answer.sections import (
-    Result,
+    ROWS,
     Section,
+    Style,
     result_steps,
     results_of,
     section_of,
     size_text,
 )
-from toolplan.show.answer.shape import hints, shape_of
+from toolplan.show.answer.shape import NO_HINTS, hints, shape_of
 from toolplan.show.answer.trend import DEFAULT, Thresholds
 from toolplan.show.document import Block, Bullets, Document, Lead, Note, document_text
 from toolplan.show.printable import count_text, cut, number_text, printable
 
-ROWS: Final = 10
 _MOST_PROBLEMS: Final = 20
 _MOST_OTHERS: Final = 8
 _MOST_SUMMARIES: Final = 3
 _MESSAGE_WIDTH: Final = 300
 _OPEN: Final = frozenset({StepState.PENDING, StepState.RUNNING})
 
-_SQL: Final = "sql"
 _VERDICTS: Final = {
     RunState.SUCCEEDED: "",
     RunState.CANCELLED: "The run was cancelled; {done}.",
@@ -103,12 +102,10 @@ class Answer(Shown, Struct, frozen=True):
             if more := len(self.problems) - len(texts):
                 texts.append(f"{number_text(more, grouped=True)} more steps like these.")
             blocks.append(Bullets(tuple(texts), bad=bad))
-        several = len(self.sections) > _MOST_SUMMARIES
         for section in self.sections:
-            inside = section.blocks()
-            if several and not section.is_shown:
+            if len(self.sections) > _MOST_SUMMARIES and not section.is_shown:
                 blocks.append(Note(section.summary))
-            blocks.extend(inside)
+            blocks += section.blocks()
         if self.on_the_way:
             steps = "; ".join(self.on_the_way[:_MOST_OTHERS])
             more = len(self.on_the_way) - _MOST_OTHERS
@@ -156,56 +153,53 @@ def answer(
     if isinstance(plan, ExecutionPlan):
         effects, plan = plan.effects, plan.plan
     steps = {step.id: step for step in plan.steps}
-    known = schemas or {}
-    too_large = run.output is None and run.error is not None
-    results = () if too_large else results_of(plan, run)
+    places = {name: hints(schema) for name, schema in (schemas or {}).items()}
     continued = {name for name, step in run.steps.items() if step.error and step.output is None}
+    style = Style(insights, rows, thresholds)
+    too_large = run.output is None and run.error is not None
     sections = tuple(
-        _section(each, steps, known, run, effects, insights, rows, thresholds)
-        for each in results
+        section_of(each, steps.get(each.step), places.get(each.step, NO_HINTS), run, effects, style)
+        for each in (() if too_large else results_of(plan, run))
         if each.step not in continued
     )
     problems = _problems(run)
-    given = set(result_steps(plan))
+    left_out = continued | {*result_steps(plan)}
+    on_the_way: list[str] = []
+    for name, step in steps.items():
+        ran = run.steps.get(name)
+        if ran is not None and ran.state is StepState.SUCCEEDED and name not in left_out:
+            is_each = step.for_each is not None
+            shape = shape_of(ran.output, places.get(name, NO_HINTS), each=is_each)
+            on_the_way.append(f"{printable(name)}: {size_text(shape, step.tool)}")
     return Answer(
-        headline=_headline(run, sections, problems, _zones(run, steps)),
+        headline=_headline(run, sections, problems, steps),
         sections=sections,
         problems=problems,
-        on_the_way=tuple(
-            _size_text(step, run.steps[name].output, known.get(name))
-            for name, step in steps.items()
-            if name not in given
-            and name in run.steps
-            and run.steps[name].state is StepState.SUCCEEDED
-            and name not in continued
-        ),
+        on_the_way=tuple(on_the_way),
         partial=run.partial,
     )
 
 
-def _zones(run: Run, steps: Mapping[str, Step]) -> list[str]:
-    """Return the time zones, other than their own, in which steps of `sql` have read times."""
-    ran = [run.steps[name] for name in steps if steps[name].tool == _SQL and name in run.steps]
-    outputs = [step.output for step in ran if isinstance(step.output, dict)]
-    return sorted({str(output["zone"]) for output in outputs if "zone" in output})
-
-
 def _headline(
-    run: Run, sections: Sequence[Section], problems: Sequence[Problem], zones: Sequence[str]
+    run: Run, sections: Sequence[Section], problems: Sequence[Problem], steps: Mapping[str, Step]
 ) -> str:
     parts = [_verdict(run, problems)]
     parts += [section.summary for section in sections[:_MOST_SUMMARIES]]
-    if more := len(sections) - _MOST_SUMMARIES:
-        parts += [f"{more} more results are below."] if more > 0 else []
+    if (more := len(sections) - _MOST_SUMMARIES) > 0:
+        parts.append(f"{more} more results are below.")
     if len(parts) == 1 and not parts[0]:
         return "The plan has no results."
     if run.partial:
         texts = [cut(printable(each.text), _MESSAGE_WIDTH) for each in run.partial]
-        if more := len(texts) - _MOST_SUMMARIES:
-            texts[_MOST_SUMMARIES:] = [count_text(more, "more list")] if more > 0 else []
+        if (more := len(texts) - _MOST_SUMMARIES) > 0:
+            texts[_MOST_SUMMARIES:] = [count_text(more, "more list")]
         parts.append(f"Over a part only: {'; '.join(texts)}.")
+    # the time zones, other than their own, in which SQL has read times
+    queries = [run.steps[name] for name in steps if steps[name].tool == "sql" and name in run.steps]
+    read = [step.output for step in queries if isinstance(step.output, dict)]
+    zones = {str(output["zone"]) for output in read if "zone" in output}
     if zones:
-        parts.append(f"Times, days and hours are those of {' and '.join(zones)}.")
+        parts.append(f"Times, days and hours are those of {' and '.join(sorted(zones))}.")
     return " ".join(part for part in parts if part)
 
 
@@ -224,52 +218,13 @@ def _verdict(run: Run, problems: Sequence[Problem]) -> str:
 
 
 def _problems(run: Run) -> tuple[Problem, ...]:
-    over = run.status is not RunState.RUNNING
-    return tuple(
-        _problem(name, step)
-        for name, step in run.steps.items()
-        if (step.state is not StepState.SUCCEEDED or step.error is not None)
-        and (over or step.state not in _OPEN)
-    )
-
-
-def _problem(name: str, step: StepRun) -> Problem:
-    code = step.state.value.replace("_", "-") if step.error is None else step.error.code
-    message = "" if step.error is None else cut(printable(step.error.message), _MESSAGE_WIDTH)
-    allowed = step.state is StepState.SUCCEEDED or code == "when-false"
-    return Problem(name, step.state, printable(code), message, fatal=not allowed)
-
-
-def _section(
-    result: Result,
-    steps: Mapping[str, Step],
-    schemas: Mapping[str, Json],
-    run: Run,
-    effects: Collection[str],
-    insights: Sequence[InsightFunction],
-    rows: int,
-    thresholds: Thresholds,
-) -> Section:
-    step = steps.get(result.step)
-    repeats = step is not None and step.for_each is not None
-    place, path, calls = hints(schemas.get(result.step)), result.path, None
-    if repeats and path and not place.is_list:
-        path = path[1:]  # the schema is that of one call: the first segment picks among calls
-    if result.step in effects:
-        output = run.steps[result.step].output
-        calls = len(output) if repeats and isinstance(output, list) else 1
-    return section_of(
-        result,
-        place.at(path),
-        tool="result" if step is None else step.tool,
-        each=repeats and result.path in ((), (EVERY,)),
-        insights=insights,
-        rows=rows,
-        thresholds=thresholds,
-        calls=calls,
-    )
-
-
-def _size_text(step: Step, output: Json, schema: Json) -> str:
-    shape = shape_of(output, hints(schema), each=step.for_each is not None)
-    return f"{printable(step.id)}: {size_text(shape, step.tool)}"
+    found: list[Problem] = []
+    for name, step in run.steps.items():
+        is_open = run.status is RunState.RUNNING and step.state in _OPEN
+        if is_open or (step.state is StepState.SUCCEEDED and step.error is None):
+            continue
+        code = step.state.value.replace("_", "-") if step.error is None else step.error.code
+        message = "" if step.error is None else cut(printable(step.error.message), _MESSAGE_WIDTH)
+        fatal = step.state is not StepState.SUCCEEDED and code != "when-false"
+        found.append(Problem(name, step.state, printable(code), message, fatal))
+    return tuple(found)

@@ -6,7 +6,6 @@ order of an enum, that a text is an identity.
 
 from __future__ import annotations
 
-import math
 import re
 from collections import Counter
 from collections.abc import Sequence
@@ -42,18 +41,11 @@ class Kind(Enum):
 
 
 class Column(Struct, frozen=True):
-    """A field over all rows.
+    """A field over all rows; `at` are the indexes of the rows that have a value.
 
-    Attributes:
-        name: its name.
-        kind: what its values are.
-        unit: of its numbers.
-        numbers: those of a column of numbers, which are finite.
-        days: those of a column of dates.
-        at: the indexes of the rows that have a value.
-        counts: how often each category occurs, most frequent first.
-        value: the value of all rows, of a constant.
-        is_unique: whether each row has an identity of its own.
+    `numbers` and `days` are the values of columns of these kinds, `counts` how often each category
+    occurs, most frequent first, `value` that of a constant. `is_unique` says that each row has an
+    identity of its own.
     """
 
     name: str
@@ -75,11 +67,6 @@ def columns_of(rows: Sequence[Row], hints: Hints) -> tuple[Column, ...]:
     )
 
 
-def is_identity(name: str, hints: Hints) -> bool:
-    """Return whether a field of this name has identities."""
-    return hints.refers or _IDENTITY.fullmatch(name) is not None
-
-
 def day_of(text: Json) -> date | None:
     """Return the day of an ISO 8601 date or date-time, or the first of a month `2025-10`."""
     if not isinstance(text, str):
@@ -99,42 +86,32 @@ def _column(name: str, values: Sequence[Json], hints: Hints) -> Column:
     given = [values[row] for row in at]
     column = Column(name, Kind.OTHER, hints.unit, at=at)
     kinds = {type(value) for value in given}
+    numbers = tuple(value for value in given if isinstance(value, int | float))
     if not given or kinds & {list, dict}:
         return replace(column, kind=Kind.NESTED if given else Kind.EMPTY)
-    if len(kinds) == 1 and len(given) == len(values) > 1 and _are_equal(given):
+    is_finite = all(abs(number) <= _LARGEST for number in numbers)  # false for NaN, too
+    is_same = len(kinds) == 1 and all(value == given[0] for value in given)
+    if is_same and len(given) == len(values) > 1 and (is_finite or kinds == {int}):
         return replace(column, kind=Kind.CONSTANT, value=given[0])
     if kinds == {bool}:
         return replace(column, kind=Kind.CATEGORIES, counts=_counts(given, ()))
-    if kinds <= {int, float} and not is_identity(name, hints):
-        numbers = {
-            row: value
-            for row, value in enumerate(values)
-            if isinstance(value, int | float) and abs(value) <= _LARGEST  # false for NaN, too
-        }
-        kind = Kind.NUMBERS if numbers else Kind.OTHER
-        return replace(column, kind=kind, numbers=tuple(numbers.values()), at=tuple(numbers))
-    days = [day for value in given if (day := day_of(value)) is not None]
+    is_identity = hints.refers or _IDENTITY.fullmatch(name) is not None
+    if kinds <= {int, float} and not is_identity:
+        return replace(column, kind=Kind.NUMBERS, numbers=numbers) if is_finite else column
+    days = tuple(day for value in given if (day := day_of(value)) is not None)
     if len(days) == len(given):
-        return replace(column, kind=Kind.DATES, days=tuple(days))
+        return replace(column, kind=Kind.DATES, days=days)
     if not kinds <= {int, float} and kinds != {str}:
         return column
     distinct = {str(value) for value in given}
     is_short = kinds == {str} and all(0 < len(text) <= _LONGEST_CATEGORY for text in distinct)
     is_unique = len(distinct) == len(values)
     is_few = len(distinct) <= min(_MOST_CATEGORIES, len(given) // 2)
-    if is_identity(name, hints):
-        return replace(column, kind=Kind.IDENTITIES, is_unique=is_unique)
-    if is_short and (is_few or (hints.values and len(given) > 2)):
+    if not is_identity and is_short and (is_few or (hints.values and len(given) > 2)):
         return replace(column, kind=Kind.CATEGORIES, counts=_counts(given, hints.values))
-    if is_short and is_unique:
-        return replace(column, kind=Kind.IDENTITIES, is_unique=True)
+    if is_identity or (is_short and is_unique):
+        return replace(column, kind=Kind.IDENTITIES, is_unique=is_unique)
     return column
-
-
-def _are_equal(values: Sequence[Json]) -> bool:
-    first = values[0]
-    is_finite = not isinstance(first, float) or math.isfinite(first)
-    return is_finite and all(value == first for value in values)
 
 
 def _counts(values: Sequence[Json], order: Sequence[str]) -> tuple[tuple[bool | str, int], ...]:

@@ -23,7 +23,6 @@ _MOST_SHARES: Final = 5
 _MOST_OUTLIERS: Final = 3
 _MOST_CONSTANTS: Final = 5
 _MOST_RANKED: Final = 3
-_MOST_LEADERS: Final = 3
 _Z_SCORE_ALONE: Final = 3.0  # half of the values are equal, so quartiles are not used
 
 _AMOUNTS: Final = frozenset({"amount", "cost", "count", "n", "price", "quantity", "total", "sum"})
@@ -31,10 +30,6 @@ _RATIO_WORDS: Final = frozenset(
     {"%", "avg", "average", "mean", "median", "percent", "percentage", "pct", "rate", "ratio"}
     | {"share", "score", "ppm", "ppb", "ppt", "degree", "degrees", "°c", "°f", "k", "per"}
 )
-
-
-_Sentence: TypeAlias = tuple[str, tuple[str, ...]]
-"""A sentence, and the columns that it is about."""
 
 
 class Insight(Struct, frozen=True):
@@ -67,20 +62,25 @@ def row_insights(
     """
     if len(rows) < 2:
         return ()
-    label = next((column.name for column in columns if _is_label(column)), None)
+    labels = (c.name for c in columns if c.is_unique or evenly_spaced(c.days))
+    label = next(labels, None)
+
+    def of_kind(kind: Kind, say: Callable[[Column], str]) -> list[Insight]:
+        said = [(c.name, text) for c in columns if c.kind is kind and (text := say(c))]
+        return [Insight(f"{cell(name)}: {text}.", step, (name,)) for name, text in said]
+
     kinds = (
-        _constants(columns, len(rows)),
-        _of_kind(columns, Kind.DATES, _span),
-        _trends(columns, len(rows), thresholds) if whole else (),
-        _of_kind(columns, Kind.CATEGORIES, lambda column: _shares(column, len(rows))),
-        _of_kind(columns, Kind.NUMBERS, lambda column: _outliers(column, label, rows, thresholds)),
-        _of_kind(columns, Kind.NUMBERS, lambda column: _range(column, label, rows)),
+        _constants(step, columns, len(rows)),
+        of_kind(Kind.DATES, _span),
+        _trends(step, columns, len(rows), thresholds) if whole else (),
+        of_kind(Kind.CATEGORIES, lambda column: _shares(column, len(rows))),
+        of_kind(Kind.NUMBERS, lambda column: _outliers(column, label, rows, thresholds)),
+        of_kind(Kind.NUMBERS, lambda column: _range(column, label, rows)),
     )
     found = [(nth, rank, each) for rank, kind in enumerate(kinds) for nth, each in enumerate(kind)]
     # the first of each kind comes before the second of any kind
     chosen = sorted(found, key=lambda one: one[:2])[:MOST_INSIGHTS]
-    chosen.sort(key=lambda one: (one[1], one[0]))
-    return tuple(Insight(text, step, about) for _, _, (text, about) in chosen)
+    return tuple(each for _, _, each in sorted(chosen, key=lambda one: (one[1], one[0])))
 
 
 def ranking_insights(
@@ -104,8 +104,7 @@ def ranking_insights(
             if adds_up(column):
                 texts.append(f"{name} in all: {_figure(_total(column.numbers), column)}.")
         found += (Insight(text, step, (*labels, column.name)) for text in texts)
-    trends = _trends(columns, len(rows), thresholds)
-    return (*found, *(Insight(text, step, about) for text, about in trends))
+    return (*found, *_trends(step, columns, len(rows), thresholds))
 
 
 def label_columns(columns: Sequence[Column]) -> tuple[str, ...]:
@@ -156,21 +155,12 @@ def adds_up(column: Column) -> bool:
     return bool(column.unit) or bool(words & _AMOUNTS)
 
 
-def _of_kind(
-    columns: Sequence[Column], kind: Kind, say: Callable[[Column], str]
-) -> Iterator[_Sentence]:
-    """Yield a sentence for each column of `kind` that `say` has one for."""
-    for column in columns:
-        if column.kind is kind and (text := say(column)):
-            yield f"{cell(column.name)}: {text}.", (column.name,)
-
-
-def _constants(columns: Sequence[Column], total: int) -> Iterator[_Sentence]:
+def _constants(step: str, columns: Sequence[Column], total: int) -> Iterator[Insight]:
     same = [column for column in columns if column.kind is Kind.CONSTANT][:_MOST_CONSTANTS]
     if same:
         every = "Both" if total == 2 else f"All {_count(total)}"
         parts = "; ".join(f"{cell(column.name)} is {cell(column.value)}" for column in same)
-        yield f"{every}: {parts}.", tuple(column.name for column in same)
+        yield Insight(f"{every}: {parts}.", step, tuple(column.name for column in same))
 
 
 def _span(column: Column) -> str:
@@ -178,7 +168,9 @@ def _span(column: Column) -> str:
     return f"{first} to {last}, on {on} different days" if on > 1 else f"{first}"
 
 
-def _trends(columns: Sequence[Column], total: int, thresholds: Thresholds) -> Iterator[_Sentence]:
+def _trends(
+    step: str, columns: Sequence[Column], total: int, thresholds: Thresholds
+) -> Iterator[Insight]:
     """Yield the trends of numbers in rows that are a series: one row a day, or a month."""
     dated = next((column for column in columns if column.kind is Kind.DATES), None)
     if dated is None or len(dated.days) < total or not evenly_spaced(dated.days):
@@ -192,9 +184,9 @@ def _trends(columns: Sequence[Column], total: int, thresholds: Thresholds) -> It
         parts = (points, points[1:], points[:-1]) if total > 3 else (points,)
         directions = {each.direction for part in parts if (each := trend(part, thresholds))}
         if len(directions) == 1 and Direction.STEADY not in directions:
-            ends = f"from {number_text(points[0], grouped=True)} to {_figure(points[-1], column)}"
+            ends = f"from {_count(points[0])} to {_figure(points[-1], column)}"
             text = f"{cell(column.name)}: {directions.pop()} over {cell(dated.name)}, {ends}."
-            yield text, (dated.name, column.name)
+            yield Insight(text, step, (dated.name, column.name))
 
 
 def _shares(column: Column, total: int) -> str:
@@ -220,16 +212,13 @@ def _outliers(
     found = outliers_of(column.numbers, thresholds)
     if not found:
         return ""
-    parts = [
-        f"{_figure(each.number, column)} ("
-        f"{f'{cell(rows[column.at[each.at]].get(label))}, ' if label is not None else ''}"
-        f"z-score {each.z_score:.1f})"
-        for each in found[:_MOST_OUTLIERS]
-    ]
+    parts: list[str] = []
+    for each in found[:_MOST_OUTLIERS]:
+        name = "" if label is None else f"{cell(rows[column.at[each.at]].get(label))}, "
+        parts.append(f"{_figure(each.number, column)} ({name}z-score {each.z_score:.1f})")
     more = f" and {_count(len(found) - len(parts))} more" if len(found) > len(parts) else ""
-    stand = "stands" if len(found) == 1 else "stand"
-    of = f"{_count(len(found))} of {_count(len(column.numbers))} {stand} out"
-    return f"{of}: {', '.join(parts)}{more}"
+    of = f"{_count(len(found))} of {_count(len(column.numbers))}"
+    return f"{of} {'stands' if len(found) == 1 else 'stand'} out: {', '.join(parts)}{more}"
 
 
 def _range(column: Column, label: str | None, rows: Sequence[Row]) -> str:
@@ -237,12 +226,15 @@ def _range(column: Column, label: str | None, rows: Sequence[Row]) -> str:
     low, high = min(numbers), max(numbers)
     if low == high:
         return ""
-    parts = [
-        f"{number_text(low, grouped=True)}{_holder(column, low, label, rows)}"
-        f" to {_figure(high, column)}{_holder(column, high, label, rows)}"
-    ]
+
+    def holder(number: float) -> str:
+        if label is None or numbers.count(number) != 1:
+            return ""
+        return f" ({cell(rows[column.at[numbers.index(number)]].get(label))})"
+
+    parts = [f"{_count(low)}{holder(low)} to {_figure(high, column)}{holder(high)}"]
     if len(numbers) > 2:
-        parts.append(f"median {_figure(_rounded(median(numbers)), column)}")
+        parts.append(f"median {_figure(median(numbers), column)}")
     if adds_up(column):
         parts.append(f"sum {_figure(_total(numbers), column)}")
     if missing := len(rows) - len(numbers):
@@ -252,42 +244,21 @@ def _range(column: Column, label: str | None, rows: Sequence[Row]) -> str:
 
 def _leaders(column: Column, labels: Sequence[str], rows: Sequence[Row], number: float) -> str:
     at = [row for row, value in zip(column.at, column.numbers, strict=True) if value == number]
-    if len(at) > _MOST_LEADERS:
+    if len(at) > _MOST_RANKED:
         return f"{_figure(number, column)} in {len(at)} rows"
     names = [" / ".join(cell(rows[row].get(label)) for label in labels) for row in at]
     return f"{' and '.join(names)} with {_figure(number, column)}"
 
 
-def _is_label(column: Column) -> bool:
-    """Return whether `column` identifies rows."""
-    return column.is_unique or (column.kind is Kind.DATES and evenly_spaced(column.days))
-
-
-def _holder(column: Column, number: float, label: str | None, rows: Sequence[Row]) -> str:
-    """Return the name of the only row with `number`; empty if there are several."""
-    if label is None or column.numbers.count(number) != 1:
-        return ""
-    return f" ({cell(rows[column.at[column.numbers.index(number)]].get(label))})"
-
-
 def _figure(number: float, column: Column) -> str:
     """Return a number with the unit of its column, if it has one."""
-    unit = f" {printable(column.unit)}" if column.unit else ""
-    return number_text(number, grouped=True) + unit
+    return f"{_count(number)} {printable(column.unit)}".rstrip()
 
 
-def _count(number: int) -> str:
+def _count(number: float) -> str:
     return number_text(number, grouped=True)
 
 
 def _total(numbers: Sequence[float]) -> float:
-    if all(isinstance(number, int) for number in numbers):
-        return sum(numbers)  # integers stay exact
-    return math.fsum(numbers)
-
-
-def _rounded(number: float) -> float:
-    """Return a computed figure with three significant digits; integers are unchanged."""
-    if number == int(number) or abs(number) >= 1000:
-        return round(number)
-    return float(f"{number:.3g}")
+    # integers stay exact
+    return sum(numbers) if all(isinstance(n, int) for n in numbers) else math.fsum(numbers)

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Final
 
 from msgspec import Struct
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from toolplan.events import Run, StepState
-from toolplan.plan.model import Array, Literal, Object, Plan, Ref, Value, refs, sinks
-from toolplan.plan.path import Json, NotThere, Path, print_path, select
+from toolplan.plan.model import Array, Literal, Object, Plan, Ref, Step, Value, refs, sinks
+from toolplan.plan.path import EVERY, Json, NotThere, Path, print_path, select
 from toolplan.show.answer.columns import Column, Kind, columns_of
 from toolplan.show.answer.insights import (
     Insight,
@@ -21,17 +21,10 @@ from toolplan.show.answer.insights import (
 )
 from toolplan.show.answer.shape import Hints, Record, Row, Rows, Single, shape_of
 from toolplan.show.answer.trend import DEFAULT, Thresholds
-from toolplan.show.document import (
-    Block,
-    Bullets,
-    Fields,
-    Heading,
-    Note,
-    Table,
-    hidden_text,
-)
+from toolplan.show.document import Block, Bullets, Fields, Heading, Note, Table, hidden_text
 from toolplan.show.printable import cell, count_text, cut, number_text, printable
 
+ROWS: Final = 10
 _SMALL: Final = 24  # rows of a computed table that is shown in full: the hours of a day
 _MOST_COLUMNS: Final = 8
 _MOST_HIDDEN: Final = 24
@@ -40,12 +33,21 @@ _MOST_SAID: Final = 3
 _MOST_CALLER_INSIGHTS: Final = 12
 _FIELD_WIDTH: Final = 72
 _SENTENCE_WIDTH: Final = 300
+_RANKS: Final = {Kind.OTHER: 2, Kind.NESTED: 3, Kind.CONSTANT: 4, Kind.EMPTY: 5}
+
+
+class Style(Struct, frozen=True):
+    """How results are put into words, as `answer` is told."""
+
+    insights: Sequence[InsightFunction] = ()
+    rows: int = ROWS
+    thresholds: Thresholds = DEFAULT
 
 
 class Result(Struct, frozen=True):
-    """A value of the plan's output.
+    """A value of the plan's output, at `path` in the output of `step`.
 
-    It is at `path` in the output of `step`; `name` is its key in the plan's output, or empty.
+    `name` is its key in the plan's output, or empty.
     """
 
     step: str
@@ -55,16 +57,14 @@ class Result(Struct, frozen=True):
 
 
 class Section(Struct, frozen=True):
-    """An output of the plan.
+    """An output of the plan, of the step `step`.
 
     Attributes:
-        step: the id of the step that it comes from.
         title: the entity in the plural, or the name of the tool.
         summary: a sentence on what was found.
         total: the number of rows; 1 for a record or a single value.
-        columns: names of the fields that are shown.
+        columns: names of the fields that are shown; `hidden` are the others.
         shown: the first rows, unchanged.
-        hidden: names of the fields that are not shown.
         insights: sentences about all rows.
         numeric: for each column whether it has numbers.
         ranks: for each column a number, lower for what is needed more.
@@ -92,11 +92,22 @@ class Section(Struct, frozen=True):
         """Return the blocks after the summary."""
         blocks: list[Block] = []
         if self.is_shown:
+            hidden = tuple(map(cell, self.hidden[:_MOST_HIDDEN]))
+            if more := len(self.hidden) - len(hidden):
+                hidden = (*hidden, f"and {number_text(more, grouped=True)} more")
+            names = tuple(map(cell, self.columns))
             blocks.append(Heading(f"{self.title} [{self.step}]"))
-            blocks += self._one() if self.total == 1 else [self._table()]
-        if len(self.shown) < self.total and self.is_shown:
-            shown = number_text(len(self.shown), grouped=True)
-            blocks.append(Note(f"{shown} of {number_text(self.total, grouped=True)} rows shown."))
+            if self.total == 1:
+                values = (cell(self.shown[0].get(n), _FIELD_WIDTH) for n in self.columns)
+                blocks.append(Fields(tuple(zip(names, values, strict=True))))
+                blocks += [Note(hidden_text(hidden))] if hidden else []
+            else:
+                rows = tuple(tuple(cell(row.get(n)) for n in self.columns) for row in self.shown)
+                blocks.append(Table(names, self.numeric, rows, self.ranks, hidden))
+            if len(self.shown) < self.total:
+                shown = number_text(len(self.shown), grouped=True)
+                of = number_text(self.total, grouped=True)
+                blocks.append(Note(f"{shown} of {of} rows shown."))
         if self.insights:
             blocks.append(Bullets(tuple(insight.text for insight in self.insights)))
         return tuple(blocks)
@@ -112,52 +123,37 @@ class Section(Struct, frozen=True):
             "rows": [dict(row) for row in self.shown],
             "hidden": list(self.hidden),
             "insights": [
-                {"text": insight.text, "step": insight.step, "columns": list(insight.columns)}
-                for insight in self.insights
+                {**asdict(insight), "columns": list(insight.columns)} for insight in self.insights
             ],
         }
-
-    def _one(self) -> list[Block]:
-        row = self.shown[0]
-        pairs = tuple((cell(n), cell(row.get(n), _FIELD_WIDTH)) for n in self.columns)
-        return [Fields(pairs), *([Note(hidden_text(self._hidden()))] if self.hidden else ())]
-
-    def _table(self) -> Table:
-        rows = tuple(tuple(cell(row.get(name)) for name in self.columns) for row in self.shown)
-        names = tuple(map(cell, self.columns))
-        return Table(names, self.numeric, rows, self.ranks, self._hidden())
-
-    def _hidden(self) -> tuple[str, ...]:
-        names = tuple(map(cell, self.hidden[:_MOST_HIDDEN]))
-        more = len(self.hidden) - len(names)
-        return (*names, f"and {number_text(more, grouped=True)} more") if more else names
 
 
 def section_of(
     result: Result,
+    step: Step | None,
     hints: Hints,
-    *,
-    tool: str,
-    each: bool,
-    insights: Sequence[InsightFunction],
-    rows: int,
-    thresholds: Thresholds = DEFAULT,
-    calls: int | None = None,
+    run: Run,
+    effects: Collection[str],
+    style: Style,
 ) -> Section:
-    """Return the section of `result`.
+    """Return the section of `result`, of `step`, whose output has `hints`.
 
-    `hints` are those of its schema, `tool` is its tool, `each` says that it lists the outputs of a
-    `for_each`, and `rows` is the number of rows that are shown of a long list. `thresholds` say
-    what is an outlier and what is a trend. `calls` is how often the tool was called, where it
-    changes something; None where it finds something.
+    The steps `effects` change something: their calls find nothing, and are counted.
     """
-    title = result.name or tool
-    shape = shape_of(result.value, hints, each=each)
+    repeats = step is not None and step.for_each is not None
+    tool, path = "result" if step is None else step.tool, result.path
+    if repeats and path and not hints.is_list:
+        path = path[1:]  # the schema is that of one call: the first segment picks among calls
+    each = repeats and result.path in ((), (EVERY,))
+    shape = shape_of(result.value, hints.at(path), each=each)
+    title = printable(result.name or tool)
     match shape:
         case Rows():
-            found = _section_of_rows(result.step, title, shape, insights, rows, thresholds)
-            if calls is None:
+            found = _section_of_rows(result.step, title, shape, style)
+            if result.step not in effects:
                 return found
+            output = run.steps[result.step].output
+            calls = len(output) if repeats and isinstance(output, list) else 1
             return replace(found, summary=_summary_of_calls(result.step, tool, shape, calls))
         case Record():
             return _section_of_record(result.step, title, shape)
@@ -166,7 +162,7 @@ def section_of(
             name = printable(result.name) or printable(last) or printable(tool)
             text = cell(value, _SENTENCE_WIDTH)
             summary = f"{name}: {text} [{result.step}]." if text else f"{name} is empty."
-            return Section(result.step, printable(title), summary, 1)
+            return Section(result.step, title, summary, 1)
 
 
 def size_text(shape: Rows | Record | Single, tool: str) -> str:
@@ -188,33 +184,29 @@ def plural(entity: str) -> str:
     return entity + ("es" if entity.endswith(("s", "x", "z", "ch", "sh")) else "s")
 
 
-def _section_of_rows(
-    step: str,
-    tool: str,
-    shape: Rows,
-    functions: Sequence[InsightFunction],
-    most: int,
-    thresholds: Thresholds,
-) -> Section:
+def _section_of_rows(step: str, tool: str, shape: Rows, style: Style) -> Section:
     entity = printable(shape.hints.entity)
-    title = plural(entity) if entity else printable(tool)
+    title = plural(entity) if entity else tool
     total = len(shape.rows)
     columns = columns_of(shape.rows, shape.hints)
     notes = _notes(step, shape)
     if total == 0:
-        things = plural(entity) if entity else "rows"
-        where = f"[{step}]" if entity else f"by {title} [{step}]"
-        return Section(step, title, f"No {things} were found {where}.", 0, insights=notes)
+        what = f"{title} were found" if entity else f"rows were found by {title}"
+        return Section(step, title, f"No {what} [{step}].", 0, insights=notes)
     computed = not entity and not shape.plain and total <= _SMALL
-    insights = _caller_insights(step, entity, shape, functions)
+    insights = _caller_insights(step, entity, shape, style.insights)
+    thresholds, whole = style.thresholds, shape.counted is None
     ranked = ranking_insights(step, columns, shape.rows, thresholds) if computed else ()
     insights += ranked or row_insights(
-        step, columns, shape.rows, whole=shape.counted is None, thresholds=thresholds
+        step, columns, shape.rows, whole=whole, thresholds=thresholds
     )
-    listed = shape.rows[: max(most, _SMALL if computed else 0)]
+
+    def rank(column: Column) -> int:
+        is_first = column.is_unique or (computed and column.kind is Kind.NUMBERS)
+        return 0 if is_first else _RANKS.get(column.kind, 1)
+
     # empty and constant columns are hidden first; one row is shown as a list of fields
-    by_worth = sorted(columns, key=lambda column: _worth(column, computed=computed))
-    kept = columns[:_MOST_FIELDS] if total == 1 else by_worth[:_MOST_COLUMNS]
+    kept = columns[:_MOST_FIELDS] if total == 1 else sorted(columns, key=rank)[:_MOST_COLUMNS]
     shown = [column for column in columns if column in kept]
     return Section(
         step,
@@ -222,12 +214,12 @@ def _section_of_rows(
         _summary_of_rows(step, shape, columns, computed=computed, tool=title),
         total,
         columns=tuple(column.name for column in shown),
-        shown=tuple(listed),
+        shown=tuple(shape.rows[: max(style.rows, _SMALL if computed else 0)]),
         hidden=tuple(column.name for column in columns if column not in kept),
         insights=(*notes, *insights),
         numeric=tuple(_is_numeric(column, shape.rows) for column in shown),
         is_complete=total == 1 and not entity and len(columns) <= _MOST_SAID,
-        ranks=tuple(_worth(column, computed=computed) for column in shown),
+        ranks=tuple(map(rank, shown)),
     )
 
 
@@ -257,7 +249,7 @@ def _summary_of_calls(step: str, tool: str, shape: Rows, calls: int) -> str:
 
 
 def _section_of_record(step: str, tool: str, shape: Record) -> Section:
-    title = printable(shape.hints.entity) or printable(tool)
+    title = printable(shape.hints.entity) or tool
     names = tuple(shape.fields)
     if not names:
         return Section(step, title, f"{title} is empty [{step}].", 1)
@@ -281,7 +273,7 @@ def _notes(step: str, shape: Rows) -> tuple[Insight, ...]:
         calls = count_text(shape.gaps, "call")
         notes.append(Insight(f"{calls} returned nothing; their rows are missing here.", step))
     if shape.beside:
-        names = tuple(shape.beside)[:4]
+        names = tuple(shape.beside)
         notes.append(Insight(f"{_pairs(shape.beside, names)}.", step, names))
     return tuple(notes)
 
@@ -298,16 +290,6 @@ def _caller_insights(
     if more := len(sentences) - len(kept):
         kept.append(f"And {more} more of this kind.")
     return tuple(Insight(text, step) for text in kept)
-
-
-_WORTH: Final = {Kind.OTHER: 2, Kind.NESTED: 3, Kind.CONSTANT: 4, Kind.EMPTY: 5}
-
-
-def _worth(column: Column, *, computed: bool) -> int:
-    """Return the sort rank of a column: those with a lower rank are shown first."""
-    if column.is_unique or (computed and column.kind is Kind.NUMBERS):
-        return 0
-    return _WORTH.get(column.kind, 1)
 
 
 def _is_numeric(column: Column, rows: Sequence[Row]) -> bool:
@@ -334,9 +316,8 @@ def results_of(plan: Plan, run: Run) -> tuple[Result, ...]:
     They are the values of the plan's `output`, or the outputs of the steps that no other refers to.
     """
     if plan.output is None:
-        return tuple(
-            Result(step, (), run.steps[step].output) for step in sinks(plan) if _gave(run, step)
-        )
+        found = (step for step in sinks(plan) if _gave(run, step))
+        return tuple(Result(step, (), run.steps[step].output) for step in found)
     return tuple(_named(plan.output, run.output, run, ""))
 
 
@@ -359,9 +340,9 @@ def _named(value: Value, output: Json, run: Run, name: str) -> Iterator[Result]:
                 except NotThere:
                     return  # the run has failed for this reason
         case Object(fields):
-            given: Mapping[str, Json] = output if isinstance(output, dict) else {}
             for key, inner in fields:
-                yield from _named(inner, given.get(key), run, key)
+                given = output.get(key) if isinstance(output, dict) else None
+                yield from _named(inner, given, run, key)
         case Array(items):
             listed = output if isinstance(output, list) else []
             for at, item in enumerate(items):

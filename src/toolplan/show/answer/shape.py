@@ -78,9 +78,7 @@ def hints(schema: Json) -> Hints:
     return Hints(node) if isinstance(node, dict) else NO_HINTS
 
 
-ROW_KEYS: Final = ("data", "rows", "items", "results", "records")
-"""Usual keys of rows, for objects with several lists."""
-
+ROW_KEYS: Final = ("data", "rows", "items", "results", "records")  # of several lists, the rows
 COUNT_KEYS: Final = frozenset({"count", "total", "total_count", "row_count"})
 
 _MOST_BESIDE: Final = 5  # fields of a wrapping: data, ok, count, message and the like
@@ -143,22 +141,23 @@ def _shape_of_object(value: Row, hints: Hints, *, unwrapped: bool = False) -> Sh
     inner = value[key]
     listed = inner if isinstance(inner, list) else []
     beside: Row = {k: v for k, v in value.items() if not isinstance(v, list | dict)}
-    counted: int | None = None
+    counts: list[int] = []
     for name in COUNT_KEYS & beside.keys():
         count = beside[name]
         if isinstance(count, int) and not isinstance(count, bool) and count >= len(listed):
-            counted = count if count > len(listed) else counted
+            counts.append(count)
             del beside[name]
+    counted = max(counts, default=0)
     rows = _rows(listed, hints.inner(key).inner(EVERY))
-    return replace(rows, beside=beside, counted=counted)
+    return replace(rows, beside=beside, counted=counted if counted > len(listed) else None)
 
 
 def _row_key(value: Row, hints: Hints) -> str | None:
     """Return the key of the list that an object wraps; None if the object is a record."""
     if hints.entity or "id" in value:
         return None
-    lists = [key for key, inner in value.items() if isinstance(inner, list)]
-    full = [key for key in lists if _holds_objects(value[key])]
+    lists = {key: inner for key, inner in value.items() if isinstance(inner, list)}
+    full = [k for k, v in lists.items() if v and all(isinstance(row, dict) for row in v)]
     usual = [key for key in ROW_KEYS if key in (full or lists)]
     if usual:
         return usual[0]
@@ -166,40 +165,44 @@ def _row_key(value: Row, hints: Hints) -> str | None:
     return full[0] if len(full) == 1 and wraps else None
 
 
-def _holds_objects(value: Json) -> bool:
-    return isinstance(value, list) and bool(value) and all(isinstance(v, dict) for v in value)
-
-
 def _rows(values: Sequence[Json], hints: Hints) -> Rows:
-    if all(isinstance(value, dict) for value in values):
-        return Rows([value for value in values if isinstance(value, dict)], hints)
-    if any(isinstance(value, dict) for value in values):
-        return Rows([v if isinstance(v, dict) else {VALUE: v} for v in values], hints, plain=True)
-    column = Hints({"properties": {VALUE: hints.node}})
-    return Rows([{VALUE: value} for value in values], column, plain=True)
+    rows: list[Row] = [value if isinstance(value, dict) else {VALUE: value} for value in values]
+    plain = not all(isinstance(value, dict) for value in values)
+    if not any(isinstance(value, dict) for value in values):
+        hints = Hints({"properties": {VALUE: hints.node}}) if values else hints
+    return Rows(rows, hints, plain=plain)
 
 
 def _rows_of_each(outputs: Sequence[Json], hints: Hints) -> Rows:
     """Return the rows of all calls of a `for_each` as one list."""
     given = [output for output in outputs if output is not None]
     gaps = len(outputs) - len(given)
-    one = hints
-    if hints.is_list and not all(isinstance(output, list) for output in given):
-        one = hints.inner(EVERY)  # the schema is that of the whole list, not of one call
-    elif hints.inner(EVERY).is_list:
-        one = hints.inner(EVERY)
-    if given and all(isinstance(output, list) for output in given):
-        flat = [row for output in given if isinstance(output, list) for row in output]
-        return replace(_rows(flat, one.inner(EVERY)), gaps=gaps)
-    shapes = [shape_of(output, one) for output in given]
+    are_lists = all(isinstance(output, list) for output in given)
+    if hints.inner(EVERY).is_list or (hints.is_list and not are_lists):
+        hints = hints.inner(EVERY)  # the schema is that of the whole list, not of one call
+    shapes = [shape_of(output, hints) for output in given]
     lists = [shape for shape in shapes if isinstance(shape, Rows)]
     if given and len(lists) == len(shapes):
         joined = [row for shape in lists for row in shape.rows]
         counted = sum(shape.counted or len(shape.rows) for shape in lists)
-        more = counted if counted > len(joined) else None
-        plain = any(shape.plain for shape in lists)
-        return Rows(joined, lists[0].hints, counted=more, gaps=gaps, plain=plain)
+        return Rows(
+            joined,
+            next((shape.hints for shape in lists if shape.rows), lists[0].hints),
+            _beside_all(lists),
+            counted if counted > len(joined) else None,
+            gaps,
+            any(shape.plain for shape in lists),
+        )
     records = [shape for shape in shapes if isinstance(shape, Record)]
     if given and len(records) == len(shapes):
         return Rows([shape.fields for shape in records], records[0].hints, gaps=gaps)
-    return replace(_rows(given, one), gaps=gaps)
+    return replace(_rows(given, hints), gaps=gaps)
+
+
+def _beside_all(lists: Sequence[Rows]) -> Row:
+    """Return the values beside the lists of several calls: one, or a list of different ones."""
+    found: dict[str, dict[str, Json]] = {}
+    for name, value in (pair for shape in lists for pair in shape.beside.items()):
+        found.setdefault(name, {})[repr(value)] = value
+    each = {name: [*values.values()] for name, values in found.items()}
+    return {name: values[0] if len(values) == 1 else values for name, values in each.items()}

@@ -21,25 +21,17 @@ _SHORTEST_MONTH: Final = 28
 
 
 class Thresholds(Struct, frozen=True):
-    """What makes an outlier, and what makes a trend.
-
-    Attributes:
-        z_score: the least distance of an outlier from the mean, in standard deviations (of the
-            numbers themselves: divided by n).
-        fence: its least distance from the quartiles, in interquartile ranges.
-        fewest: the fewest numbers among which one is an outlier, 3 or more.
-        change: the least change of a trend over the whole series, as a share of its mean.
-        correlation: the least correlation of a trend with time, from 0 to 1.
+    """What makes an outlier, and what makes a trend: the least of each.
 
     Raises:
         ToolplanError: a threshold is negative, not finite, or out of its range (`bad-threshold`).
     """
 
-    z_score: float = 2.0
-    fence: float = 1.5
-    fewest: int = 8
-    change: float = 0.2
-    correlation: float = 0.5
+    z_score: float = 2.0  # from the mean, in standard deviations of the numbers: divided by n
+    fence: float = 1.5  # from the quartiles, in interquartile ranges
+    fewest: int = 8  # numbers among which one is an outlier; 3 or more
+    change: float = 0.2  # of a trend over the whole series, as a share of its mean
+    correlation: float = 0.5  # of a trend with time, from 0 to 1
 
     def __post_init__(self) -> None:
         for name, value in asdict(self).items():
@@ -68,19 +60,12 @@ class Direction(StrEnum):
 
 
 class Trend(Struct, frozen=True):
-    """The direction of a series.
-
-    Attributes:
-        direction: whether it rises or falls.
-        slope: the change from one point to the next of the fitted line.
-        mean: of the points.
-        fit: the share of the points' variance that the line explains, from 0 to 1.
-    """
+    """The direction of a series: its points' mean, and the line that is fitted to them."""
 
     direction: Direction
-    slope: float
+    slope: float  # from one point to the next
     mean: float
-    fit: float = 1.0
+    fit: float = 1.0  # R²: the share of the points' variance that the line explains
 
 
 def trend(points: Sequence[float], thresholds: Thresholds = DEFAULT) -> Trend | None:

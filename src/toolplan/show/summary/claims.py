@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 import re
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from msgspec import Struct
@@ -90,10 +90,15 @@ def evidence_of(answer: Answer, run: Run, question: str = "") -> Evidence:
     for text in sentences:  # "falling by 12": the sentence has -12
         numbers.update(-each.value for each in figures(text) if each.value < 0)
     numbers.update(map(float, years(question)))
+    names = {
+        text[start:end].casefold()
+        for text in filter(_DIGIT.search, (*texts, *sentences, question))
+        for start, end in identities(text)
+    }
     return Evidence(
         sorted(filter(math.isfinite, numbers)),
         sorted(filter(math.isfinite, shares)),
-        frozenset(_names((*texts, *sentences, question))),
+        frozenset(names),
         frozenset(texts),
         question,
     )
@@ -162,31 +167,23 @@ def _shares_of_counts(section: Section) -> Iterator[float]:
             yield from (100 * count / total for count in counts)
 
 
-def _names(texts: Iterable[str]) -> Iterator[str]:
-    for text in filter(_DIGIT.search, texts):
-        yield from (text[start:end].casefold() for start, end in identities(text))
-
-
 def _limits(text: str, figure: Figure) -> Iterator[tuple[float, bool, str]]:
     """Yield `figure` with the words beside it that make it a limit: last 5, 90 days."""
     start, end = figure.span
-    for match in (
-        _WORD_BEFORE.search(text, max(0, start - 20), start),
-        _WORD_BEHIND.match(text, end),
-    ):
+    before = _WORD_BEFORE.search(text, max(0, start - 20), start)
+    for match in (before, _WORD_BEHIND.match(text, end)):
         if match is not None and match[1].casefold() in _LIMIT_WORDS:
             yield figure.value, figure.share, match[1].casefold()
 
 
 def _is_found(figure: Figure, evidence: Evidence) -> bool:
-    if figure.share:
-        return _near(evidence.shares, figure)
-    return _near(evidence.numbers, figure) or (figure.either and _near(evidence.shares, figure))
-
-
-def _near(known: Sequence[float], figure: Figure) -> bool:
     if not math.isfinite(figure.value):
         return False
     reach = figure.tolerance + _EPSILON * abs(figure.value)
-    at = bisect_left(known, figure.value - reach)
-    return at < len(known) and known[at] <= figure.value + reach
+    looked_up = [] if figure.share else [evidence.numbers]
+    looked_up += [evidence.shares] if figure.share or figure.either else []
+    for known in looked_up:
+        at = bisect_left(known, figure.value - reach)
+        if at < len(known) and known[at] <= figure.value + reach:
+            return True
+    return False

@@ -192,20 +192,14 @@ def _in_words(text: str) -> Iterator[Figure]:
         words = [each for each in re.split(r"[- ]+", match["words"].casefold()) if each != "and"]
         if words[0] in _LARGE or words in (["a"], ["one"], ["zero"]):
             continue  # "several hundred" and "one of them" are not numbers
-        value = _value(words)
+        total, part = 0, 0
+        for word in words:
+            if word not in _LARGE:
+                part += _VALUES[word]
+            elif _LARGE[word] < 1_000:
+                part = max(part, 1) * _LARGE[word]
+            else:
+                total, part = total + max(part, 1) * _LARGE[word], 0
+        value = float(total + part)
         tolerance = _HEDGED * value if words[0] == "a" else 0.5
-        yield Figure(match.span(), float(value), tolerance, match["share"] is not None)
-
-
-def _value(words: Iterable[str]) -> int:
-    total, part = 0, 0
-    for word in words:
-        value = _VALUES[word]
-        if word not in _LARGE:
-            part += value
-        elif value < 1_000:
-            part = max(part, 1) * value
-        else:
-            total += max(part, 1) * value
-            part = 0
-    return total + part
+        yield Figure(match.span(), value, tolerance, match["share"] is not None)

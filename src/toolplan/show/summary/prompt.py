@@ -63,12 +63,12 @@ def summary_request(
     for at, section in enumerate(answer.sections):
         rows = ({"step": section.step, "row": dict(row)} for row in _rows_of(section, run))
         shown = _lines(rows, rows_bytes // (len(answer.sections) - at))
-        rows_bytes -= _size(shown)
+        rows_bytes -= sum(map(_size, shown))
         results += shown
         if len(shown) < section.total:
             more = {"step": section.step, "rows shown": len(shown), "of": section.total}
-            results.append(_line(more))
-    asked = _unmarked(json.dumps(visible(cut(question, _QUESTION_WIDTH)), ensure_ascii=False))
+            results.append(_line({**more}))
+    asked = _line(visible(cut(question, _QUESTION_WIDTH)))
     rules = f"{_RULES}{_MARKDOWN if markdown else _PLAIN}\nAt most {length} words.\n"
     text = "\n".join(
         (
@@ -107,25 +107,21 @@ def _rows_of(section: Section, run: Run) -> Sequence[Row]:
 def _lines(values: Iterable[Mapping[str, Json]], most: int) -> list[str]:
     """Return the first of `values`, a line each, in at most `most` bytes."""
     lines: list[str] = []
-    for value in values:
-        line = _line(value)
-        most -= _size([line])
+    for line in (_line(_short(dict(value))) for value in values):
+        most -= _size(line)
         if most < 0:
             break
         lines.append(line)
     return lines
 
 
-def _size(lines: Iterable[str]) -> int:
-    return sum(len(line.encode()) + 1 for line in lines)
+def _size(line: str) -> int:
+    return len(line.encode()) + 1
 
 
-def _line(value: Mapping[str, Json]) -> str:
-    return _unmarked(json.dumps(_short(dict(value)), ensure_ascii=False, separators=(", ", ": ")))
-
-
-def _unmarked(text: str) -> str:
-    """Return JSON text that cannot contain a delimiter."""
+def _line(value: Json) -> str:
+    """Return JSON that cannot contain a delimiter."""
+    text = json.dumps(value, ensure_ascii=False)
     return text.replace("<", "\\u003c").replace(">", "\\u003e")
 
 

@@ -9,25 +9,19 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Sequence
 from typing import Final
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from toolplan.events import Run
+from toolplan.events import Run, RunState, StepState
 from toolplan.plan.path import Json
 from toolplan.providers import Model, ModelError, complete
 from toolplan.show.answer import Answer
-from toolplan.show.printable import count_text, printable
+from toolplan.show.printable import count_text, number_text, printable
 from toolplan.show.summary.claims import Claim, check_claims, evidence_of
-from toolplan.show.summary.form import (
-    Format,
-    computed_text,
-    head_text,
-    marked,
-    named,
-    notes_text,
-)
+from toolplan.show.summary.form import Format, computed_text, notes_text
 from toolplan.show.summary.prompt import summary_request
 from toolplan.show.summary.text import first_chars, first_words, in_markdown, safe_text
 
@@ -35,31 +29,20 @@ LENGTH: Final = 500
 """The most words of a summary (C-37)."""
 
 _CHARS_A_WORD: Final = 32
-_NO_MODEL: Final = "no model was given"
-_NO_RESULTS: Final = "the run has no results to summarise"
+_MOST_PROBLEMS: Final = 20
+_MOST_NAMED: Final = 12
 
 
 class Summary(Struct, frozen=True):
-    """A summary.
-
-    Attributes:
-        format: the format of `text`; `start` and `end` in JSON are places in its `summary`.
-        text: the whole text: failed steps, words with marks, notes; or the computed answer.
-        words: the words of the model with their marks and notes; empty for the computed answer.
-        said: the words without marks, into which the spans of `claims` point.
-        claims: every figure and identity of `said`.
-        notes: claims that were not found, removed links, a cut, or why there are no words.
-        model: the name of the model; empty for the computed answer.
-        reason: why it is the computed answer, or empty.
-    """
+    """A summary in the words of a model; or the computed answer, and the `reason` for that."""
 
     format: Format
-    text: str = ""
-    words: str = ""
-    said: str = ""
-    claims: tuple[Claim, ...] = ()
-    notes: tuple[str, ...] = ()
-    model: str = ""
+    text: str = ""  # all of it: failed steps, words with marks, notes; or the computed answer
+    words: str = ""  # those of the model with their marks and notes
+    said: str = ""  # the words without marks, into which the spans of `claims` point
+    claims: tuple[Claim, ...] = ()  # every figure and identity of `said`
+    notes: tuple[str, ...] = ()  # claims that were not found, removed links, a cut
+    model: str = ""  # its name; empty for the computed answer
     reason: str = ""
 
     @property
@@ -74,10 +57,9 @@ class Summary(Struct, frozen=True):
             return f"No words of a model: {self.reason}." if self.reason else ""
         if not self.claims or any(claim.found for claim in self.claims):
             return ""
-        shown = named(self.claims)
-        return (
-            f"The words of {self.model} are left out: nothing in them is in the results ({shown})."
-        )
+        shown = _named(self.claims)
+        left_out = f"The words of {self.model} are left out"
+        return f"{left_out}: nothing in them is in the results ({shown})."
 
     def beside(self, answer: Answer) -> str:
         """Return the computed answer with the model's words below it; a JSON text has both."""
@@ -97,12 +79,7 @@ class Summariser:
     def __init__(
         self, model: Model | None, *, format: Format = "plain", length: int = LENGTH
     ) -> None:
-        """Configure the summaries.
-
-        Args:
-            model: the model; None for the computed answer.
-            format: the format of the text.
-            length: the most words.
+        """Write at most `length` words in `format`, with `model`; None for the computed answer.
 
         Raises:
             ValueError: `length` is less than 1.
@@ -124,7 +101,7 @@ class Summariser:
         if self._format == "json":
             text = _json(summary, answer, run)
         elif summary.said:
-            text = head_text(answer, run, self._format) + summary.words
+            text = _head(answer, run, self._format) + summary.words
         else:
             text = computed_text(answer, self._format) + notes_text(summary.notes, self._format)
         return replace(summary, text=text)
@@ -132,9 +109,9 @@ class Summariser:
     async def _words(self, answer: Answer, run: Run, question: str, withheld: str) -> Summary:
         """Return the model's words, or the reason why there are none."""
         if not answer.sections:
-            return Summary(self._format, reason=_NO_RESULTS)
+            return Summary(self._format, reason="the run has no results to summarise")
         if self._model is None:
-            return Summary(self._format, reason=withheld or _NO_MODEL)
+            return Summary(self._format, reason=withheld or "no model was given")
         if withheld:
             return self._failed(withheld)
         is_markdown = self._format == "markdown"
@@ -152,18 +129,46 @@ class Summariser:
             return self._failed("the model wrote nothing")
         claims = check_claims(said, evidence)
         notes: list[str] = []
-        if names := named([each for each in claims if not each.found]):
+        if names := _named([each for each in claims if not each.found]):
             notes.append(f"{'⚠' if is_markdown else '[?]'} not found in the results: {names}.")
         if hosts:
             notes.append(f"Links were removed (answer-link): {', '.join(hosts)}.")
         if raw != reply.text or said != text:
             notes.append(f"Cut at {count_text(self._length, 'word')}.")
-        words = marked(said, claims, self._format) + notes_text(notes, self._format)
+        words = said
+        for claim in reversed(claims):
+            if not claim.found:
+                start, end = claim.span
+                mark = f"~~{claim.text}~~ ⚠" if is_markdown else f"{claim.text} [?]"
+                words = words[:start] + mark + words[end:]
+        words += notes_text(notes, self._format)
         return Summary(self._format, "", words, said, claims, tuple(notes), reply.model)
 
     def _failed(self, reason: str) -> Summary:
         notes = (f"Written without a model: {reason}.",)
         return Summary(self._format, notes=notes, reason=reason)
+
+
+def _named(claims: Sequence[Claim]) -> str:
+    """Return the first of `claims`, each once, and how many more there are."""
+    texts = [*dict.fromkeys(" ".join(each.text.split()) for each in claims)]
+    more = f" and {len(texts) - _MOST_NAMED} more" if len(texts) > _MOST_NAMED else ""
+    return ", ".join(texts[:_MOST_NAMED]) + more
+
+
+def _head(answer: Answer, run: Run, form: Format) -> str:
+    """Return a line for each step that did not succeed, to be shown before a model's words."""
+    lines: list[str] = []
+    if run.status is not RunState.SUCCEEDED:
+        done = sum(step.state is StepState.SUCCEEDED for step in run.steps.values())
+        state = run.status.value.replace("_", " ")
+        total = count_text(len(run.steps), "step")
+        lines.append(f"State of the run: {state}; {done} of {total} succeeded.")
+    lines += [problem.text for problem in answer.problems[:_MOST_PROBLEMS]]
+    if (more := len(answer.problems) - _MOST_PROBLEMS) > 0:
+        lines.append(f"{number_text(more, grouped=True)} more steps like these.")
+    marked = [f"- **{in_markdown(line)}**" if form == "markdown" else f"• {line}" for line in lines]
+    return "\n".join([*marked, "", ""]) if lines else ""
 
 
 def _json(summary: Summary, answer: Answer, run: Run) -> str:

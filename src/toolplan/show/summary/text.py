@@ -84,7 +84,11 @@ def cleaned(text: str) -> str:
     """
     text = _ESCAPES.sub("", text).replace("\r\n", "\n").replace("\r", "\n").replace("\t", " ")
     if not (text.isascii() and text.isprintable()):
-        text = "".join(char for char in text if char == "\n" or _is_safe(char))
+        text = "".join(
+            char
+            for char in text
+            if char == "\n" or (char != _BLANK and unicodedata.category(char) not in _UNSAFE)
+        )
     return _BLANK_LINES.sub("\n\n", text)
 
 
@@ -129,10 +133,6 @@ def in_markdown(text: str) -> str:
         parts += (_SPECIAL.sub(r"\\\1", text[at : match.start()]), f"`{match[0]}`")
         at = match.end()
     return "".join((*parts, _SPECIAL.sub(r"\\\1", text[at:])))
-
-
-def _is_safe(char: str) -> bool:
-    return char != _BLANK and unicodedata.category(char) not in _UNSAFE
 
 
 def _without_links(line: str, shown: Callable[[str], str]) -> str:

@@ -110,21 +110,14 @@ class Counter:
         self.missing = max(0, self._kept - count)
 
     @property
-    def is_behind(self) -> bool:
-        """Whether the journal is older than it was."""
-        return self.missing > 0
-
-    @property
     def shortfall(self) -> str:
         """How many writes are missing, in words; empty if none is."""
-        return f"{self.missing} writes are missing" if self.is_behind else ""
+        return f"{self.missing} writes are missing" if self.missing else ""
 
     def notes(self, journal: Path) -> tuple[str, ...]:
         """Return what the user should know about it."""
-        if not self.is_behind:
-            return ()
         error = went_back(journal, self._path.parent)
-        return (f"{error} {self.shortfall}. {error.help}",)
+        return (f"{error} {self.shortfall}. {error.help}",) if self.missing else ()
 
     def add_to(self, connection: sqlite3.Connection) -> int:
         """Count a write, in its transaction; return the new count."""

@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Generator, Iterable
 from contextlib import closing, contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Final, TypeVar, cast
 
@@ -109,30 +110,20 @@ class FileDriver(Driver):
         self.sql = _SQL
         self.claims = self._leases = leases
         self.owner = leases.owner
-        self._locks = FileLocks(path)
-        self.blobs = Blobs(path.with_name(path.name + "-blobs"))
+        self.place = str(path)
+        self.locks = FileLocks(path)
+        self.blobs = _blobs_of(path)
         self._lock = threading.Lock()
         was_empty = is_empty(path)
         self._counter = Counter(self.blobs.folder)
         self.connection = STORE.connect(path)
-        self.connection.text_factory = _text
+        # a checksum shows what was damaged
+        self.connection.text_factory = partial(str, encoding="utf-8", errors="replace")
         self._counter.compare(self.connection)
-        self._notes = (
+        self.notes = (
             *((f"The journal {path} was an empty file; it begins anew.",) * was_empty),
             *self._counter.notes(path),
         )
-
-    @property
-    def place(self) -> str:
-        return str(self.path)
-
-    @property
-    def locks(self) -> FileLocks:
-        return self._locks
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        return self._notes
 
     def close(self) -> None:
         with self._lock:
@@ -197,7 +188,7 @@ class FileDriver(Driver):
         Raises:
             JournalError: the journal is older than it was.
         """
-        if self._counter.is_behind:
+        if self._counter.missing:
             raise went_back(self.path, self.blobs.folder)
 
     def release(self, lease: Lease) -> None:
@@ -276,11 +267,6 @@ class FileLocks:
 
 def _held(columns: Row) -> Held:
     return Held(*cast("tuple[str, int, str, float]", columns))
-
-
-def _text(value: bytes) -> str:
-    """Return text of the file; a checksum shows what was damaged."""
-    return value.decode(errors="replace")
 
 
 _PRUNABLE: Final = """

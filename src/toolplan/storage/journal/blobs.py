@@ -9,8 +9,9 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import Final
 
-_NEW: Final = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
-_BLOB: Final = re.compile(r"[0-9a-f]{64}(\.[0-9]+\.part)?")
+from toolplan.storage.shared_file import write_whole
+
+_BLOB: Final = re.compile(r"[0-9a-f]{64}(\.[0-9]+\.part)?|\.[0-9a-f]{64}\..+")
 
 
 def blob_name(text: str) -> str:
@@ -34,22 +35,11 @@ class Blobs:
         Raises:
             OSError: it cannot be written; no partial file has the name.
         """
-        content = text.encode()
-        name = hashlib.sha256(content).hexdigest()
-        place = self.folder / name
-        if place.exists():
-            return name
-        self.folder.mkdir(mode=0o700, exist_ok=True)
-        partial = self.folder / f"{name}.{os.getpid()}.part"
-        try:
-            with os.fdopen(os.open(partial, _NEW, 0o600), "wb") as file:  # its owner reads it
-                file.write(content)
-                file.flush()
-                os.fsync(file.fileno())
-            partial.replace(place)
-        finally:
-            partial.unlink(missing_ok=True)
-        _sync_folder(self.folder)
+        name = blob_name(text)
+        if not (self.folder / name).exists():
+            self.folder.mkdir(mode=0o700, exist_ok=True)
+            write_whole(self.folder / name, text)  # its owner reads it
+            _sync_folder(self.folder)
         return name
 
     def read(self, name: str) -> str:

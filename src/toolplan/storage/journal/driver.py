@@ -100,6 +100,9 @@ class Driver(Protocol):
         sql: its statements.
         claims: the runs of this process.
         owner: the name under which this process has leases.
+        place: where it is, in messages: without a password.
+        locks: names that one process at a time holds there.
+        notes: sentences that the user should know when it is opened.
 
     All methods raise `JournalError` when it cannot be read or written.
     """
@@ -107,21 +110,9 @@ class Driver(Protocol):
     sql: Statements
     claims: Claims
     owner: str
-
-    @property
-    def place(self) -> str:
-        """Where it is, in messages: without a password."""
-        ...
-
-    @property
-    def locks(self) -> Locks:
-        """Names that one process at a time holds there."""
-        ...
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """Sentences that the user should know when it is opened."""
-        ...
+    place: str
+    locks: Locks
+    notes: tuple[str, ...]
 
     def close(self) -> None:
         """Close all connections."""

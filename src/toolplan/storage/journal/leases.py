@@ -12,8 +12,9 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
+from pathlib import Path
 from typing import Final
 
 from msgspec import Struct
@@ -37,8 +38,8 @@ def this_boot() -> str:
     if _CLOCK is None:
         return ""
     try:
-        with open("/proc/sys/kernel/random/boot_id", encoding="utf-8") as file:
-            return f"{file.read().strip()} {os.readlink('/proc/self/ns/time')}"
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text("utf-8").strip()
+        return f"{boot} {os.readlink('/proc/self/ns/time')}"
     except OSError:
         return ""
 
@@ -73,28 +74,22 @@ def lives(owner: str) -> bool:
     return _is_there(owner) is True
 
 
-def _has_ended(number: int) -> bool:
-    """Return whether a process has ended and only waits for its parent to take notice."""
-    try:
-        with open(f"/proc/{number}/stat", encoding="utf-8", errors="replace") as file:
-            return file.read().rpartition(")")[2].split()[0] in ("Z", "X")
-    except (OSError, IndexError):
-        return False
-
-
 def _is_there(owner: str) -> bool | None:
     machine, _, number = owner.rpartition(":")
-    if machine != _machine() or os.name == "nt":
+    if machine != _machine() or os.name == "nt" or not number.isdecimal():
         return None
-    try:
-        if _has_ended(int(number)):
+    with suppress(OSError, IndexError):
+        # it has ended where it only waits for its parent to take notice
+        status = Path(f"/proc/{int(number)}/stat").read_text("utf-8", "replace")
+        if status.rpartition(")")[2].split()[0] in ("Z", "X"):
             return False
+    try:
         os.kill(int(number), 0)
     except ProcessLookupError:
         return False
     except PermissionError:
         return True
-    except (OSError, ValueError):
+    except OSError:
         return None
     return True
 

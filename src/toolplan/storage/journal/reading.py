@@ -100,56 +100,17 @@ def read_record(run: str, row: Row) -> RunRecord:
         raise run_damaged(run, "its plan is not JSON") from None
 
 
-def read_groups(run: str, query: Query) -> Iterator[Group]:
-    """Yield the groups of records of `run`.
+def read_rows(run: str, query: Query) -> list[Row]:
+    """Return rows of `run`, one for each group: `groups_of` takes the first four columns.
 
-    Raises:
-        JournalError: a record is damaged or missing.
+    The others are those that `read_record` takes, of the first row only: the record is large.
     """
     # one statement, so that another process writes neither before nor after it
-    rows = query(
-        "SELECT runs.next_seq, seq, event, checksums FROM runs LEFT JOIN events ON"
-        " events.run = runs.run WHERE runs.run = ? ORDER BY seq",
-        (run,),
-    )
-    yield from groups_of(run, rows)
-
-
-def read_whole(run: str, query: Query) -> tuple[RunRecord | None, Iterable[Group]]:
-    """Return what `run` was started with, and its groups of records; None for no such run.
-
-    Raises:
-        JournalError: a record is damaged or missing; of the groups, when they are read.
-    """
-    # the record is large: it stands in the first row only
-    rows = query(
+    return query(
         "SELECT runs.next_seq, seq, event, checksums, created_at, digest, checksum,"
         " CASE WHEN coalesce(seq, 0) = 0 THEN record END FROM runs LEFT JOIN events ON"
         " events.run = runs.run WHERE runs.run = ? ORDER BY seq",
         (run,),
-    )
-    if not rows:
-        return None, ()
-    return read_record(run, rows[0][4:]), groups_of(run, [row[:4] for row in rows])
-
-
-def find_name(start: str, query: Query) -> str | None:
-    """Return the name of the one run whose name begins with `start`; None where there is none.
-
-    Raises:
-        JournalError: there is more than one.
-    """
-    rows = query(
-        "SELECT run FROM runs WHERE substr(run, 1, length(?)) = ? ORDER BY run LIMIT 2",
-        (start, start),
-    )
-    names = [str(row[0]) for row in rows]
-    if start in names or len(names) == 1:
-        return start if start in names else names[0]
-    if not names or not start:
-        return None
-    raise JournalError(
-        "unknown-run", f"Several runs begin with {start!r}.", "Type more of the name."
     )
 
 
@@ -176,7 +137,7 @@ def groups_of(run: str, rows: list[Row], at: int = 0) -> Iterator[Group]:
     Raises:
         JournalError: a record is damaged or missing.
     """
-    for _, seq, text, sums in rows:
+    for _, seq, text, sums, *_ in rows:
         if seq is None:
             break
         if seq != at:
@@ -215,12 +176,25 @@ def read_entry(row: Row, is_free: Callable[[Row], bool]) -> RunEntry:
     run, status, created, digest = str(row[0]), row[1], cast("float", row[2]), str(row[3])
     try:
         state = RunState(str(status))
-        question, tools = _subject(read_record(run, row[2:6]).plan)
+        plan = read_record(run, row[2:6]).plan
     except (JournalError, ValueError):
         # a person looks at it: nothing of the row is a value
         return RunEntry(run, created, RunState.IN_DOUBT, digest, _DAMAGED, "", True)
+    question = ""
+    match plan:
+        case {"metadata": {"query": str(question)}}:
+            pass
+        case _:
+            pass
+    tools = ", ".join(str(step.get("tool")) for step in steps_of(plan)[:_MOST_TOOLS])
     left = state in _OPEN and is_free(row[6:])
     return RunEntry(run, created, state, digest, question, tools, left)
+
+
+def steps_of(plan: Json) -> list[dict[str, Json]]:
+    """Return the steps of a plan in JSON."""
+    steps = plan.get("steps") if isinstance(plan, dict) else None
+    return [step for step in steps if isinstance(step, dict)] if isinstance(steps, list) else []
 
 
 def named_blobs(rows: Iterable[Row]) -> set[str]:
@@ -229,31 +203,19 @@ def named_blobs(rows: Iterable[Row]) -> set[str]:
     return {str(json.loads(line)[1]) for line in lines if line.startswith(BLOB)}
 
 
-def _subject(plan: Json) -> tuple[str, str]:
-    """Return the question in `plan`, and the names of the tools of its first steps."""
-    match plan:
-        case {"metadata": {"query": str(question)}}:
-            pass
-        case _:
-            question = ""
-    steps = plan.get("steps") if isinstance(plan, dict) else None
-    first = steps[:_MOST_TOOLS] if isinstance(steps, list) else []
-    return question, ", ".join(str(step.get("tool")) for step in first if isinstance(step, dict))
-
-
 def record_damaged(run: str, at: int, reason: str) -> JournalError:
     """Return the error for a record of `run` at position `at`; `reason` is a clause."""
-    return _damaged(f"Record {at} of run {run!r} cannot be read: {reason.rstrip('.')}.")
+    return _damaged(f"Record {at} of run {run!r}", reason.rstrip("."))
 
 
 def run_damaged(run: str, reason: str) -> JournalError:
     """Return the error for a run; `reason` is a clause."""
-    return _damaged(f"Run {run!r} cannot be read: {reason}.")
+    return _damaged(f"Run {run!r}", reason)
 
 
-def _damaged(message: str) -> JournalError:
+def _damaged(what: str, reason: str) -> JournalError:
     help_ = "Restore the journal and the folder beside it from a copy."
-    return JournalError("journal-damaged", message, help_)
+    return JournalError("journal-damaged", f"{what} cannot be read: {reason}.", help_)
 
 
 def unknown(run: str, query: Query, damage: Callable[[], str]) -> JournalError:
@@ -265,21 +227,12 @@ def unknown(run: str, query: Query, damage: Callable[[], str]) -> JournalError:
     if kept and run:
         return run_damaged(str(kept[0][0]), "its entry is missing, and its records are there")
     if found := damage():
-        return run_damaged(
-            run,
-            f"it is not in what is left of a file that is damaged or older than it was ({found})",
-        )
+        left = "it is not in what is left of a file that is damaged or older than it was"
+        return run_damaged(run, f"{left} ({found})")
     return JournalError("unknown-run", f"There is no run {run!r}.", "`toolplan runs` lists them.")
 
 
 _KINDS: Final = ('["step-succeeded",', '["item-ended",')
-
-
-class _Calls(Struct, frozen=True):
-    """The tool of a step, and whether the step has `for_each`."""
-
-    tool: str
-    is_fan: bool
 
 
 def results_of(
@@ -289,47 +242,35 @@ def results_of(
 
     `plan` is the run's plan in JSON. Results in blobs are left out.
     """
-    steps = _calls_of(plan, wanted)
+    steps = {step.get("id"): step for step in steps_of(plan) if step.get("tool") in wanted}
     for record in records if steps else ():
         event = from_record(record) if record.startswith(_KINDS) else None
         if isinstance(event, StepSucceeded | ItemEnded) and event.step in steps:
-            calls = steps[event.step]
-            if isinstance(event, ItemEnded) == calls.is_fan and event.failure is None:
-                yield calls.tool, event.output
+            step = steps[event.step]
+            if isinstance(event, ItemEnded) == ("for_each" in step) and event.failure is None:
+                yield str(step["tool"]), event.output
 
 
 def recordings_of(
     runs: Iterable[str],
-    read: Callable[[str], tuple[Json, Iterable[str]]],
+    results: Callable[[str, Collection[str]], Iterator[tuple[str, Json]]],
     wanted: Collection[str],
     most: int,
 ) -> dict[str, list[Json]]:
     """Return at most `most` different results of each of `wanted`, in the order of `runs`.
 
-    `read` returns the plan and the records of a run. A run that is damaged is left out.
+    `results` yields those of a run. A run that is damaged is left out.
     """
-    found: dict[str, list[Json]] = {}
+    found: dict[str, dict[str, Json]] = {}
     for run in runs:
         try:
-            results = [*results_of(*read(run), wanted)]
+            given = [*results(run, wanted)]
         except JournalError as error:
             if error.code != "journal-damaged":
                 raise
             continue  # other runs have results too
-        for tool, output in results:
-            kept = found.setdefault(tool, [])
-            if len(kept) < most and output not in kept:
-                kept.append(output)
-    return found
-
-
-def _calls_of(plan: Json, wanted: Collection[str]) -> dict[str, _Calls]:
-    found: dict[str, _Calls] = {}
-    steps = plan.get("steps") if isinstance(plan, dict) else None
-    for step in steps if isinstance(steps, list) else []:
-        match step:
-            case {"id": str(name), "tool": str(tool), **more} if tool in wanted:
-                found[name] = _Calls(tool, "for_each" in more)
-            case _:
-                pass
-    return found
+        for tool, output in given:
+            kept = found.setdefault(tool, {})
+            if len(kept) < most:  # 1, 1.0 and true are different results
+                kept.setdefault(json.dumps(output, sort_keys=True), output)
+    return {tool: [*kept.values()] for tool, kept in found.items()}

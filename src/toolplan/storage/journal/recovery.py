@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeAlias, TypeVar
 
-from msgspec import Struct, field
+from msgspec import Struct
 from msgspec.structs import replace
 
 from toolplan.events import (
@@ -39,41 +39,21 @@ Over: TypeAlias = StepSucceeded | StepFailed | StepSkipped
 
 
 class Recovered(Struct, frozen=True):
-    """How far a run has come.
+    """How far a run has come."""
 
-    Attributes:
-        over: the last event of each step that is over.
-        items: for each running step with `for_each`, the items that are over.
-        pages: for each running call with `pages`, those that are there.
-        intents: calls with effects without an outcome, with the last attempt of each.
-        tries: the last attempt of each call with effects.
-        doubts: those of the calls in `intents` that are in doubt.
-        decisions: the decisions about the calls in `intents`.
-        approval: the id of the run's approval; empty if there is none.
-        staged: says that calls are approved with their values; None if they are not.
-        waiting: the calls that waited for a person, as they were last shown.
-        consents: what was decided about calls with their values.
-        before: the process that worked on the run before, in words, if it still exists.
-        status: how the run ended, or None if it can be resumed.
-    """
-
-    over: Mapping[str, Over] = field(default_factory=dict[str, Over])
-    items: Mapping[str, Mapping[int, ItemEnded]] = field(
-        default_factory=dict[str, Mapping[int, ItemEnded]]
-    )
-    pages: Mapping[Slot, Mapping[int, PageEnded]] = field(
-        default_factory=dict[Slot, Mapping[int, PageEnded]]
-    )
-    intents: Mapping[Slot, int] = field(default_factory=dict[Slot, int])
-    tries: Mapping[Slot, int] = field(default_factory=dict[Slot, int])
-    doubts: Mapping[Slot, CallInDoubt] = field(default_factory=dict[Slot, CallInDoubt])
-    decisions: Mapping[Slot, CallDecided] = field(default_factory=dict[Slot, CallDecided])
-    approval: str = ""
-    staged: ApprovalStaged | None = None
-    waiting: Mapping[Slot, CallWaiting] = field(default_factory=dict[Slot, CallWaiting])
-    consents: frozenset[ConsentGiven] = frozenset()
-    before: str = ""
-    status: RunState | None = None
+    over: Mapping[str, Over] = {}  # the last event of each step that is over
+    items: Mapping[str, Mapping[int, ItemEnded]] = {}  # over, of running steps with `for_each`
+    pages: Mapping[Slot, Mapping[int, PageEnded]] = {}  # those that running calls have
+    intents: Mapping[Slot, int] = {}  # the last attempts of calls with effects, without an outcome
+    tries: Mapping[Slot, int] = {}  # the last attempt of each call with effects
+    doubts: Mapping[Slot, CallInDoubt] = {}  # of the calls in `intents`
+    decisions: Mapping[Slot, CallDecided] = {}  # about the calls in `intents`
+    approval: str = ""  # the id of the run's approval; empty if there is none
+    staged: ApprovalStaged | None = None  # says that calls are approved with their values
+    waiting: Mapping[Slot, CallWaiting] = {}  # for a person, as they were last shown
+    consents: frozenset[ConsentGiven] = frozenset()  # to calls with their values
+    before: str = ""  # the process that worked on the run before, if it still exists
+    status: RunState | None = None  # how the run ended; None if it can be resumed
 
     def knows_less_than(self, intended: CallIntended) -> bool:
         """Return whether neither the attempt of `intended` nor an outcome of its call is known."""

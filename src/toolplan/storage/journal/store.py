@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 from toolplan.base.threads import in_thread
@@ -25,18 +25,19 @@ from toolplan.storage.journal.errors import JournalError, LeaseHeld, LeaseLost, 
 from toolplan.storage.journal.leases import Lease
 from toolplan.storage.journal.reading import (
     Query,
+    Row,
     RunEntry,
     RunRecord,
-    find_name,
     groups_from,
+    groups_of,
     read_cursor,
     read_entry,
     read_events,
-    read_groups,
     read_record,
-    read_whole,
+    read_rows,
     record_text,
     recordings_of,
+    results_of,
     unknown,
 )
 from toolplan.storage.journal.records import group_of, to_record
@@ -146,10 +147,16 @@ class Store(ABC):
         Raises:
             JournalError: there is none or more than one.
         """
-        found = find_name(start, self._reader_of(""))
-        if found is None:
+        query = "SELECT run FROM runs WHERE substr(run, 1, length(?)) = ? ORDER BY run LIMIT 2"
+        names = [str(row[0]) for row in self._read(query, (start, start))]
+        if start in names:
+            return start
+        if not names or not start:
             raise self._unknown(start)
-        return found
+        if len(names) > 1:
+            said = f"Several runs begin with {start!r}."
+            raise JournalError("unknown-run", said, "Type more of the name.")
+        return names[0]
 
     def record(self, run: str) -> RunRecord:
         """Return what `run` was started with.
@@ -169,11 +176,7 @@ class Store(ABC):
         Raises:
             JournalError: there is no such run, or a record cannot be read.
         """
-        groups = read_groups(run, self._reader_of(run))
-        events = list(map(Whole().add, read_events(run, groups, self._driver.blob)))
-        if not events:
-            raise self._unknown(run)
-        return events
+        return self._events(run, read_rows(run, self._reader_of(run)))
 
     def whole(self, run: str) -> tuple[RunRecord, list[Event]]:
         """Return what `run` was started with, and its events in order, at one moment.
@@ -181,11 +184,10 @@ class Store(ABC):
         Raises:
             JournalError: there is no such run, or a record cannot be read.
         """
-        record, groups = read_whole(run, self._reader_of(run))
-        events = list(map(Whole().add, read_events(run, groups, self._driver.blob)))
-        if record is None or not events:
+        rows = read_rows(run, self._reader_of(run))
+        if not rows:
             raise self._unknown(run)
-        return record, events
+        return read_record(run, rows[0][4:]), self._events(run, rows)
 
     def tail(self, run: str, at: int) -> list[Event]:
         """Return the events of `run` from position `at` on; empty where there are none yet.
@@ -225,7 +227,7 @@ class Store(ABC):
         """
         query = "SELECT run FROM runs ORDER BY created_at DESC LIMIT ?"
         names = [str(row[0]) for row in self._read(query, (_SEARCHED_RUNS,))]
-        return recordings_of(names, self._plan_and_records, set(tools), most)
+        return recordings_of(names, self._results, set(tools), most)
 
     def worker_runs(self, *, make: bool = False) -> WorkerRuns | None:
         """Return the runs that workers take; None where they have never shared the journal.
@@ -374,9 +376,17 @@ class Store(ABC):
         self._claims.renew(lease.run, beat)
         self._driver.notify(lease.run)
 
-    def _plan_and_records(self, run: str) -> tuple[Json, list[str]]:
-        groups = [*read_groups(run, self._reader_of(""))]
-        return self.record(run).plan, [line for _, lines in groups for line in lines]
+    def _results(self, run: str, wanted: Collection[str]) -> Iterator[tuple[str, Json]]:
+        groups = groups_of(run, read_rows(run, self._reader_of("")))
+        lines = [line for _, lines in groups for line in lines]
+        return results_of(self.record(run).plan, lines, wanted)
+
+    def _events(self, run: str, rows: list[Row]) -> list[Event]:
+        events = map(Whole().add, read_events(run, groups_of(run, rows), self._driver.blob))
+        found = [*events]
+        if not found:
+            raise self._unknown(run)
+        return found
 
     def _entries(self, run: str, limit: int, after: str = "") -> list[RunEntry]:
         rows = self._read(self._driver.sql.entries, (run, *read_cursor(after), limit))

@@ -11,6 +11,7 @@ from asyncio import AbstractEventLoop, Future, TimerHandle
 from collections.abc import Callable
 from typing import Final
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from toolplan.events import (
@@ -46,6 +47,14 @@ _WARN_AFTER_S: Final = 1.0
 _LOG: Final = logging.getLogger(__name__)
 
 
+class _Batch(Struct):
+    """Records for one commit, the state of the run after them, and those who wait for it."""
+
+    texts: list[str] = []
+    status: RunState | None = None
+    waiters: list[Future[None]] = []
+
+
 class Writer:
     """Writes the events of one run to the journal, in order.
 
@@ -78,23 +87,18 @@ class Writer:
         self._timeout_s = timeout_s
         self._waiting_for_room = False
         self._fans: set[str] = set()
-        self._pending: list[str] = []
-        self._status: RunState | None = None
-        self._group: list[str] = []  # what is being written
-        self._group_status: RunState | None = None
+        self._pending, self._group = _Batch(), _Batch()  # what gathers, and what is being written
         self._busy = False
         self._timer: TimerHandle | None = None
         self._failing_since: float | None = None
         self._has_warned = False
         self._pause_s = _FIRST_PAUSE_S
-        self._waiters: list[Future[None]] = []  # for what is pending
-        self._group_waiters: list[Future[None]] = []
         self._heartbeat: TimerHandle | None = loop.call_later(journal.lease_s / 3, self._beat)
 
     @property
     def full(self) -> bool:
         """Whether too many records wait for the disk to start more calls."""
-        self._waiting_for_room = len(self._pending) >= FULL
+        self._waiting_for_room = len(self._pending.texts) >= FULL
         return self._waiting_for_room
 
     @property
@@ -117,10 +121,10 @@ class Writer:
         elif isinstance(event, StepProgressed):
             return
         elif isinstance(event, RunEnded | RunParked):
-            self._status = event.status
+            self._pending.status = event.status
         elif isinstance(event, RunResumed):
-            self._status = RunState.RUNNING
-        self._pending.append(to_record(event))
+            self._pending.status = RunState.RUNNING
+        self._pending.texts.append(to_record(event))
         if self._timer is None and not self._busy:
             self._timer = self._loop.call_later(GATHER_S, self._flush)
 
@@ -133,7 +137,7 @@ class Writer:
         if self.failed is not None:
             raise self.failed
         waiter: Future[None] = self._loop.create_future()
-        self._waiters.append(waiter)
+        self._pending.waiters.append(waiter)
         if not self._busy:
             self._flush()
         await waiter
@@ -144,7 +148,7 @@ class Writer:
         Raises:
             JournalError: another run has used it, or it cannot be written.
         """
-        while self._busy or self._pending:
+        while self._busy or self._pending.texts:
             await self.synced()
         self._busy = True  # later events are written after it
         done: Future[None] = self._loop.create_future()
@@ -172,19 +176,17 @@ class Writer:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        self._group, self._pending = self._pending, []
+        self._group, self._pending = self._pending, _Batch()
         self._intended_in_group = len(self._intended)
-        self._group_waiters, self._waiters = self._waiters, []
-        self._group_status, self._status = self._status, None
         self._write()
 
     def _write(self) -> None:
         self._busy = True
         group, at = self._group, self._at
-        sync, status = bool(self._group_waiters), self._group_status
+        sync = bool(group.waiters)
 
         def work() -> None:
-            self._journal.append(self._lease, group, at, sync=sync, status=status)
+            self._journal.append(self._lease, group.texts, at, sync=sync, status=group.status)
 
         self._worker.submit(self._loop, work, self._written)
 
@@ -196,13 +198,11 @@ class Writer:
             return
         self._failing_since, self._has_warned = None, False
         self._pause_s = _FIRST_PAUSE_S
-        self._at += len(self._group)
-        self._group = []
+        self._at += len(self._group.texts)
+        done, self._group = self._group, _Batch()
         self._intended_written = self._intended_in_group
-        waiters, self._group_waiters = self._group_waiters, []
-        for waiter in waiters:
-            if not waiter.done():
-                waiter.set_result(None)
+        for waiter in done.waiters:
+            settle(waiter, None)
         self._idle()
         if self._waiting_for_room and not self.full:
             self._on_room()
@@ -210,9 +210,9 @@ class Writer:
     def _idle(self) -> None:
         """Write what has gathered meanwhile."""
         self._busy = False
-        if self._waiters:
+        if self._pending.waiters:
             self._flush()
-        elif self._pending:
+        elif self._pending.texts:
             self._timer = self._loop.call_later(GATHER_S, self._flush)
 
     def _retry_or_fail(self, error: BaseException) -> None:
@@ -234,7 +234,7 @@ class Writer:
             error = JournalError("journal-unavailable", text)
         self.failed = error
         self.close()
-        for waiter in [*self._group_waiters, *self._waiters]:
+        for waiter in [*self._group.waiters, *self._pending.waiters]:
             if not waiter.done():
                 waiter.set_exception(error)
                 waiter.exception()  # retrieved: the waiter may be gone

@@ -138,7 +138,8 @@ class PostgresDriver(Driver):
         self.sql = _SQL
         self.claims = claims
         self.owner = owner or Owner.new().name
-        self._locks = Locks(connections)
+        self.place = connections.address.place
+        self.locks = self._locks = Locks(connections)
         self._notifier = Notifier(connections)
         self._listener = Listener(connections)
         self._durations: dict[str, list[_Durations]] = {}
@@ -148,19 +149,7 @@ class PostgresDriver(Driver):
         except BaseException:
             connections.close()
             raise
-        self._notes = notes + _clock_notes(time.time() - connections.now())
-
-    @property
-    def place(self) -> str:
-        return self.connections.address.place
-
-    @property
-    def locks(self) -> Locks:
-        return self._locks
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        return self._notes
+        self.notes = notes + _clock_notes(time.time() - connections.now())
 
     def close(self) -> None:
         self._notifier.close()
