@@ -182,22 +182,12 @@ def test_a_reply_without_content_is_reported() -> None:
         asyncio.run(PlannerAgent(Empty()).plan("test"))
 
 
-def test_an_empty_reply_counts_as_one_that_is_no_plan() -> None:
-    """F000-26."""
-    provider = Provider("", ONE_STEP)
-    assert plan(provider).steps
-    assert provider.calls == 2
-
-
 def test_what_is_no_provider_is_refused_at_once() -> None:
     with pytest.raises(TypeError, match="generate"):
         as_model(Naps(), 3, Naps())
 
 
 # Errors
-
-
-CIRCLE = plan_text({"tool": "tool1", "depends_on": [1]}, {"tool": "tool2", "depends_on": [0]})
 
 
 @pytest.mark.parametrize(
@@ -233,7 +223,7 @@ CIRCLE = plan_text({"tool": "tool1", "depends_on": [1]}, {"tool": "tool2", "depe
             ["Invalid dependency index: 4"],
         ),
         (
-            CIRCLE,
+            plan_text({"tool": "tool1", "depends_on": [1]}, {"tool": "tool2", "depends_on": [0]}),
             PlanDependencyError,
             [
                 "Plan has circular dependencies",

@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
-from msgspec.structs import replace
 
 from packages.adapters.tests.doubles import TODAY
 from tests.doubles.model_server import ScriptedModelServer
@@ -160,15 +159,6 @@ def test_references_are_parsed_to_what_the_document_shows(number: int) -> None:
     assert plan.steps[-1].arguments == expected
 
 
-def test_a_plan_is_validated_as_in_the_document() -> None:
-    plan = parse_plan(PARIS)
-    assert plan is not None
-    assert is_valid_plan(plan.steps, [tool_object()]).valid
-    result = is_valid_plan(plan.steps, [])
-    assert not result.valid
-    assert [each.code for each in result.errors] == ["tool_not_found"]
-
-
 OUTPUTS: dict[str, Json] = {
     "getChainId": {"chainId": 8453},
     "searchCoin": {"coins": [{"id": "usd-coin"}]},
@@ -250,17 +240,3 @@ def test_errors_are_handled_as_the_document_lists(case: str) -> None:
     assert plan is not None
     results = asyncio.run(plan.execute(tools=tools))
     assert [each.error for each in results] == errors
-
-
-def test_an_argument_that_cannot_be_resolved_skips_its_step() -> None:
-    async def none_found(_: Any) -> Json:
-        return {"coins": []}
-
-    chain, search, *others = holders_tools([], [], nothing="")
-    tools = [chain, replace(search, handler=none_found), *others]
-    plan = parse_plan(f"<plan>{code('002', 17)}</plan>")
-    assert plan is not None
-    results = asyncio.run(plan.execute(tools=tools))
-    assert results[2].error is not None
-    assert results[2].error.startswith("Failed to resolve arguments: ")
-    assert [each.status for each in results] == ["done", "done", "skipped", "skipped", "skipped"]

@@ -20,7 +20,7 @@ from toolplan_adapters.network import (
     network_tools,
 )
 from toolplan_adapters.network.agents import data_query
-from toolplan_adapters.network.estate import DEVICES, ESTATE, RULES
+from toolplan_adapters.network.sources import DEVICES, ESTATE, RULES
 
 PLANNER = ContractPlanner(NETWORK_CONTRACTS)
 ALWAYS = ContractPlanner(NETWORK_CONTRACTS, knowledge="always")
