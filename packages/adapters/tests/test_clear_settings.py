@@ -4,12 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from toolplan_adapters.clear import (
-    ExecutorConfig,
-    OrchestratorConfig,
-    PlannerConfig,
-    SettingError,
-)
+from toolplan_adapters.clear import ExecutorConfig, OrchestratorConfig, PlannerConfig, SettingError
 
 
 def test_the_defaults_are_those_of_the_seeds() -> None:

@@ -14,14 +14,7 @@ from toolplan.compiler import parse
 from toolplan.plan.path import Json
 from toolplan.providers import ModelError, Text
 from toolplan.testing.model import ScriptedModel
-from toolplan_adapters.kirha import (
-    Plan,
-    Planner,
-    PlannerError,
-    PlanParseError,
-    Tool,
-    parse_plan,
-)
+from toolplan_adapters.kirha import Plan, Planner, PlannerError, PlanParseError, Tool, parse_plan
 
 WEATHER = Tool(
     name="get_weather",

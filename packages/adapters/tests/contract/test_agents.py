@@ -11,13 +11,7 @@ from packages.adapters.tests.contract.agents import contracts
 from toolplan.plan.path import Json
 from toolplan.schema import Schema
 from toolplan.schema.tool import Tool
-from toolplan_adapters.contract import (
-    Briefing,
-    Need,
-    Priority,
-    agent_tool,
-    input_schema,
-)
+from toolplan_adapters.contract import Briefing, Need, Priority, agent_tool, input_schema
 from toolplan_adapters.network import NETWORK_CONTRACTS, NETWORK_TOOLS
 
 KNOWN = contracts()
