@@ -15,15 +15,7 @@ from typing import Final
 
 from toolplan.dates import Weeks
 from toolplan.plan.path import Json
-from toolplan.planners._base import (
-    Attempt,
-    Draft,
-    OnText,
-    Planner,
-    Proposal,
-    Question,
-    times_of,
-)
+from toolplan.planners._base import Attempt, Draft, OnText, Planner, Proposal, Question, times_of
 from toolplan.policy import Policy
 from toolplan.schema.tool import Toolbox
 from toolplan.storage.plan_cache import Entry, PlanCache
