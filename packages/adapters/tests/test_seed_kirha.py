@@ -159,6 +159,15 @@ def test_references_are_parsed_to_what_the_document_shows(number: int) -> None:
     assert plan.steps[-1].arguments == expected
 
 
+def test_a_plan_is_validated_as_in_the_document() -> None:
+    plan = parse_plan(PARIS)
+    assert plan is not None
+    assert is_valid_plan(plan.steps, [tool_object()]).valid
+    result = is_valid_plan(plan.steps, [])
+    assert not result.valid
+    assert [each.code for each in result.errors] == ["tool_not_found"]
+
+
 OUTPUTS: dict[str, Json] = {
     "getChainId": {"chainId": 8453},
     "searchCoin": {"coins": [{"id": "usd-coin"}]},
