@@ -13,13 +13,7 @@ from tests.planners.planned import TODAY, demo
 from toolplan.app.app import App
 from toolplan.plan.diagnostics import Diagnostic, Severity
 from toolplan.plan.path import Json
-from toolplan.planners import (
-    Attempt,
-    Clarification,
-    Draft,
-    Question,
-    Refusal,
-)
+from toolplan.planners import Attempt, Clarification, Draft, Question, Refusal
 from toolplan.planners._base import Remembering
 from toolplan.planners.cache import CachedPlanner
 from toolplan.policy import Policy
@@ -27,30 +21,30 @@ from toolplan.schema.tool import Arguments, Effects, Toolbox, ToolError
 from toolplan.storage.plan_cache import PlanCache
 
 
-def test_it_is_a_planner_that_remembers() -> None:
-    assert isinstance(caching(), Remembering)
-
-
 def test_what_worked_is_given_again_without_asking() -> None:
     """F003-18: a hit returns the stored plan without a call of the model."""
     inner = Counting()
     planner = caching(inner)
     first = learn(planner, "rejected shipments")
-    again = ask(planner, "rejected shipments")
+    again = learn(planner, "rejected shipments")
     assert plan_of(again) == plan_of(first)
     assert inner.asked == ["rejected shipments"]
+    assert planner.cache.stats().size == 1
     assert metadata_of(again)["cached_from"] == {
         "question": "rejected shipments",
         "today": TODAY,
     }
 
 
-def test_what_was_only_proposed_is_not_kept() -> None:
+def test_what_was_only_proposed_or_is_dropped_is_asked_for_again() -> None:
     inner = Counting()
     planner = caching(inner)
+    assert isinstance(planner, Remembering)
     ask(planner, "rejected shipments")
+    draft = learn(planner, "rejected shipments")
+    planner.drop(Question("rejected shipments", TODAY), demo(), draft)
     ask(planner, "rejected shipments")
-    assert len(inner.asked) == 2
+    assert len(inner.asked) == 3
 
 
 @pytest.mark.parametrize("question", ["Show me stuff", "delete all shipments"])
@@ -77,22 +71,6 @@ def test_a_cached_draft_that_failed_is_forgotten_and_the_planner_is_asked() -> N
     assert inner.attempts_seen[-1][0].draft == cached
     ask(planner, question.text)
     assert len(inner.asked) == 3
-
-
-def test_dropping_forgets() -> None:
-    inner = Counting()
-    planner = caching(inner)
-    draft = learn(planner, "rejected shipments")
-    planner.drop(Question("rejected shipments", TODAY), demo(), draft)
-    ask(planner, "rejected shipments")
-    assert len(inner.asked) == 2
-
-
-def test_keeping_a_cached_draft_again_keeps_the_one_that_is_there() -> None:
-    planner = caching()
-    learn(planner, "rejected shipments")
-    learn(planner, "rejected shipments")
-    assert planner.cache.stats().size == 1
 
 
 def test_another_planner_version_policy_or_week_finds_nothing() -> None:
@@ -143,11 +121,20 @@ def test_another_context_finds_nothing_but_its_timestamps_do_not_matter() -> Non
     assert planner.recall(question, demo()) is None
 
 
-def test_nothing_said_is_one_context() -> None:
+@pytest.mark.parametrize(
+    "context", [{"semantic": [], "entities": []}, {"draft": {"plan": {}, "unexplained": []}}]
+)
+def test_nothing_said_is_one_context_also_with_the_draft_of_a_lower_planner(context: Json) -> None:
     planner = caching()
-    learn(planner, "rejected shipments")
-    question = Question("rejected shipments", TODAY, {"semantic": [], "entities": []})
-    assert planner.recall(question, demo()) is not None
+    kept = learn(planner, "rejected shipments")
+    question = Question("rejected shipments", TODAY, context)
+    found = planner.recall(question, demo())
+    assert found is not None
+    assert found.planner == "offline"  # it was made by that
+    planner.keep(question, demo(), Draft(kept.text, kept.dialect, "llm"))
+    found = planner.recall(question, demo())
+    assert found is not None
+    assert found.planner == "llm"
 
 
 def test_a_plan_with_effects_is_given_for_its_own_question_only() -> None:
@@ -158,16 +145,6 @@ def test_a_plan_with_effects_is_given_for_its_own_question_only() -> None:
     ask(planner, "set the status of shipment S20251012-004 to delivered")
     ask(planner, "please set the status of shipment S20251012-003 to delivered")
     assert len(inner.asked) == 3
-
-
-def test_who_wrote_a_draft_is_reported_after_it_was_kept() -> None:
-    planner = caching()
-    kept = learn(planner, "facilities in Berlin")
-    question = Question("facilities in Berlin", TODAY)
-    planner.keep(question, demo(), Draft(kept.text, kept.dialect, "llm"))
-    found = planner.recall(question, demo())
-    assert found is not None
-    assert found.planner == "llm"
 
 
 def test_hits_and_misses_are_counted() -> None:
@@ -239,15 +216,6 @@ def test_a_session_asks_the_planner_where_the_cached_plan_fails_its_check() -> N
     assert again.plan.digest == asked.plan.digest
     assert len(again.attempts) == 1
     assert inner.asked == ["facilities in Berlin"]
-
-
-def test_a_draft_of_a_lower_planner_makes_no_other_context() -> None:
-    planner = caching()
-    learn(planner, "rejected shipments")
-    question = Question("rejected shipments", TODAY, {"draft": {"plan": {}, "unexplained": []}})
-    found = planner.recall(question, demo())
-    assert found is not None
-    assert found.planner == "offline"  # it was made by that
 
 
 def test_a_day_that_is_none_is_no_error_of_the_cache() -> None:

@@ -8,14 +8,7 @@ import json
 import pytest
 
 from toolplan.app.app import App
-from toolplan.planners import (
-    Clarification,
-    Draft,
-    LLMPlanner,
-    Planner,
-    Question,
-    Refusal,
-)
+from toolplan.planners import Clarification, Draft, LLMPlanner, Planner, Question, Refusal
 from toolplan.planners.fallback import Escalation, FallbackChain
 from toolplan.providers import ModelError
 from toolplan.testing import ScriptedPlanner

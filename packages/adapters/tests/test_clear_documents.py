@@ -108,7 +108,7 @@ PAIRS = list(product(WRONG, repeat=2))
 def test_max_retries_is_the_number_of_requests_whatever_goes_wrong(
     faults: tuple[str, ...], retries: int
 ) -> None:
-    """F003-20: mixed failures, for ever."""
+    """F000-26, F003-20: mixed failures, for ever."""
     replies = [WRONG[faults[n % 2]] for n in range(12)]
     provider = Provider(*replies)
     with pytest.raises(PlannerError):

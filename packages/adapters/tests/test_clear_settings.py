@@ -4,22 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from toolplan_adapters.clear import (
-    ExecutorConfig,
-    OrchestratorConfig,
-    PlannerConfig,
-    SettingError,
-)
+from toolplan_adapters.clear import ExecutorConfig, OrchestratorConfig, PlannerConfig, SettingError
 
 
 def test_the_defaults_are_those_of_the_seeds() -> None:
     """F000-25, F003-5."""
-    config = PlannerConfig()
-    assert (config.temperature, config.max_tokens, config.max_retries) == (0.1, 1000, 3)
-    assert config.validate_tool_availability is True
-    assert config.strict_validation is True
-    assert config.enable_caching is True
-    assert (config.cache_max_size, config.cache_ttl) == (100, 3_600_000)
+    assert PlannerConfig() == PlannerConfig(0.1, 1000, 3, True, True, True, 100, 3_600_000)
 
 
 def test_settings_are_read_in_both_spellings() -> None:

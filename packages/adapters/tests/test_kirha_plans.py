@@ -14,14 +14,7 @@ from toolplan.compiler import parse
 from toolplan.plan.path import Json
 from toolplan.providers import ModelError, Text
 from toolplan.testing.model import ScriptedModel
-from toolplan_adapters.kirha import (
-    Plan,
-    Planner,
-    PlannerError,
-    PlanParseError,
-    Tool,
-    parse_plan,
-)
+from toolplan_adapters.kirha import Plan, Planner, PlannerError, PlanParseError, Tool, parse_plan
 
 WEATHER = Tool(
     name="get_weather",
@@ -92,11 +85,12 @@ def test_a_plan_is_generated_in_one_request() -> None:
 
 def test_the_prompt_is_the_one_that_the_model_was_trained_with() -> None:
     """F002-1, F002-3, F002-22, C-28: tools in a tag, instructions before them, temperature 0."""
-    model = ScriptedModel([REPLY])
+    model = ScriptedModel([REPLY, REPLY])
     planner = Planner("", endpoint=model, today=lambda: TODAY)
     asked = planner.generate_plan("Paris?", tools=[WEATHER], instructions="Be brief.")
     asyncio.run(asked)
-    (request,) = model.requests
+    asyncio.run(planner.generate_plan("x", tools=[WEATHER], temperature=0.3, max_tokens=99))
+    request, other = model.requests
     system, user = request.messages
     assert system.text.startswith("# Instructions\nBe brief.")
     assert system.text.index("# Instructions") < system.text.index("# Available tools")
@@ -104,6 +98,7 @@ def test_the_prompt_is_the_one_that_the_model_was_trained_with() -> None:
     assert '"City name"' in system.text
     assert (user.role, user.text) == ("user", "Paris?")
     assert (request.temperature, request.max_tokens) == (0, 10_000)
+    assert (other.temperature, other.max_tokens) == (0.3, 99)
 
 
 LIST = '[{"toolName": "get_weather", "arguments": {"city": "Paris"}}]'
@@ -146,15 +141,6 @@ def test_both_ways_refuse_a_plan_that_cannot_be_read(reply: str) -> None:
         parse_plan(reply)
     with pytest.raises(PlanParseError):
         generate(reply)
-
-
-def test_temperature_and_tokens_can_be_set() -> None:
-    """F002-1."""
-    model = ScriptedModel([REPLY])
-    planner = Planner("", endpoint=model)
-    asked = planner.generate_plan("x", tools=[WEATHER], temperature=0.3, max_tokens=99)
-    asyncio.run(asked)
-    assert (model.requests[0].temperature, model.requests[0].max_tokens) == (0.3, 99)
 
 
 @pytest.mark.parametrize("reply", ["", " \n", "<plan>[]</plan>"])
@@ -238,12 +224,6 @@ def test_the_spelling_that_is_not_read_is_named() -> None:
     ]
 
 
-def test_a_text_that_is_one_reference_is_a_reference() -> None:
-    """F002-8, C-31: it keeps the type of the value, which a template cannot."""
-    assert argument("{0.location}") == {"$fromStep": "0", "$outputKey": "location"}
-    assert argument("{1}") == {"$fromStep": "1", "$outputKey": ""}
-
-
 def test_a_reference_object_with_more_in_it_is_an_error() -> None:
     """F002-9: the SDK dropped the rest of it."""
     with pytest.raises(PlanParseError, match="default"):
@@ -262,10 +242,7 @@ def test_a_reference_to_no_step_is_an_error(value: Json) -> None:
 @pytest.mark.parametrize(
     ("written", "shown"),
     [
-        ("a.b", "a.b"),
-        ("items[0].name", "items[0].name"),
         ("items.0.name", "items[0].name"),
-        ("transactions.[0].sender", "transactions[0].sender"),
         ('data["user"].name', "data.user.name"),
         ('["full name"]', '["full name"]'),
         (".foo..bar.", "foo.bar"),

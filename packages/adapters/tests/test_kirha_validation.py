@@ -84,15 +84,72 @@ def test_all_errors_are_collected() -> None:
     }
 
 
-def test_a_tool_that_is_not_there() -> None:
-    """F002-13: `tool_not_found`."""
-    (error,) = errors({"toolName": "nothing"})
-    assert error.to_json() == {
-        "code": "tool_not_found",
-        "message": 'Tool "nothing" not found',
-        "stepId": "0",
-        "toolName": "nothing",
-    }
+ONE: dict[str, tuple[list[Json], dict[str, Json]]] = {
+    "a tool that is not there": (
+        [{"toolName": "nothing"}],
+        {"code": "tool_not_found", "stepId": "0", "toolName": "nothing"},
+    ),
+    "an argument that the tool has not": (
+        [show(color="red")],
+        {"code": "input_key_missing", "stepId": "0", "toolName": "show", "argumentPath": "color"},
+    ),
+    "an argument that the tool needs": (
+        [{"toolName": "show", "arguments": {}}],
+        {"code": "input_key_missing", "stepId": "0", "toolName": "show"},
+    ),
+    "a path that the output has not": (
+        [FIRST, show(text="in {0.town}")],
+        {
+            "code": "output_key_missing", "stepId": "1", "toolName": "show",
+            "argumentPath": "text", "fromStepId": "0", "outputPath": "town",
+        },
+    ),
+    "a reference of another type": (
+        [FIRST, show(size={"fromStep": 0, "outputKey": "city"})],
+        {
+            "code": "type_mismatch", "stepId": "1", "toolName": "show",
+            "argumentPath": "size", "fromStepId": "0", "outputPath": "city",
+            "expectedType": "number", "actualType": "string",
+        },
+    ),
+    "a reference of another type in an object": (
+        [FIRST, show(style={"colour": "{0.tags}"})],
+        {
+            "code": "type_mismatch", "stepId": "1", "toolName": "show",
+            "argumentPath": "style.colour", "fromStepId": "0", "outputPath": "tags",
+            "expectedType": "string", "actualType": "array",
+        },
+    ),
+    "text with references where a number is taken": (
+        [FIRST, show(size="about {0.degrees}")],
+        {
+            "code": "type_mismatch", "stepId": "1", "toolName": "show",
+            "argumentPath": "size", "fromStepId": "0", "outputPath": "degrees",
+            "expectedType": "number", "actualType": "string",
+        },
+    ),
+    "a literal of another type, which the SDK let pass": (
+        [show(style=[1])],
+        {
+            "code": "type_mismatch", "stepId": "0", "toolName": "show",
+            "argumentPath": "style", "expectedType": "object", "actualType": "array",
+        },
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", ONE)
+def test_each_error_has_its_code_places_and_types(case: str) -> None:
+    """F002-12, F002-13, F002-15."""
+    items, fields = ONE[case]
+    (error,) = errors(*items)
+    assert error.to_json() == {"message": error.message, **fields}
+
+
+def test_the_message_names_the_tool_or_the_argument() -> None:
+    """F002-13."""
+    assert errors({"toolName": "nothing"})[0].message == 'Tool "nothing" not found'
+    assert "'color'" in errors(show(color="red"))[0].message
 
 
 @pytest.mark.parametrize("which", ["input_schema", "output_schema"])
@@ -104,63 +161,9 @@ def test_a_schema_that_cannot_be_read(which: str) -> None:
     assert (error.code, error.step_id, error.tool_name) == ("schema_parse_error", "0", "t")
 
 
-def test_an_argument_that_the_tool_has_not_or_needs() -> None:
-    """F002-13: `input_key_missing`."""
-    (error,) = errors(show(color="red"))
-    assert (error.code, error.argument_path) == ("input_key_missing", "color")
-    assert "'color'" in error.message
-    (error,) = errors({"toolName": "show", "arguments": {}})
-    assert (error.code, error.argument_path) == ("input_key_missing", None)
-
-
-def test_a_path_that_the_output_has_not() -> None:
-    """F002-13: `output_key_missing`."""
-    (error,) = errors(FIRST, show(text="in {0.town}"))
-    assert error.to_json() == {
-        "code": "output_key_missing",
-        "message": error.message,
-        "stepId": "1",
-        "toolName": "show",
-        "argumentPath": "text",
-        "fromStepId": "0",
-        "outputPath": "town",
-    }
-
-
-def test_a_reference_of_another_type() -> None:
-    """F002-13: `type_mismatch`, with both types and both places."""
-    (error,) = errors(FIRST, show(size={"fromStep": 0, "outputKey": "city"}))
-    assert (error.code, error.argument_path, error.from_step_id, error.output_path) == (
-        "type_mismatch",
-        "size",
-        "0",
-        "city",
-    )
-    assert (error.expected_type, error.actual_type) == ("number", "string")
-    (error,) = errors(FIRST, show(style={"colour": "{0.tags}"}))
-    assert (error.argument_path, error.output_path) == ("style.colour", "tags")
-    assert (error.expected_type, error.actual_type) == ("string", "array")
-
-
-def test_text_with_references_is_text() -> None:
-    """F002-15: the values in it may be of any type, and it must be taken as text."""
+def test_what_fits_or_can_be_fixed_without_a_doubt_is_no_error() -> None:
+    """F002-15: values in a text may be of any type."""
     assert errors(FIRST, show(text="{0.degrees} in {0.city}: {0.tags} {0}")) == ()
-    (error,) = errors(FIRST, show(size="about {0.degrees}"))
-    assert (error.code, error.expected_type, error.actual_type) == (
-        "type_mismatch",
-        "number",
-        "string",
-    )
-
-
-def test_a_literal_of_another_type() -> None:
-    """F002-13: the SDK let every literal pass."""
-    (error,) = errors(show(style=[1]))
-    assert (error.code, error.argument_path) == ("type_mismatch", "style")
-    assert (error.expected_type, error.actual_type) == ("object", "array")
-
-
-def test_what_can_be_fixed_without_a_doubt_is_no_error() -> None:
     assert errors(show(size="5")) == ()
 
 

@@ -176,6 +176,7 @@ OF_003 = {
 
 @pytest.mark.parametrize("settings", [OF_000, CREATIVE, OF_003])
 def test_a_planner_with_each_setting_of_the_document(settings: dict[str, object]) -> None:
+    """F000-25, F003-5: temperature and tokens reach the provider."""
     provider = Provider("no plan")
     with pytest.raises(PlannerError):
         asyncio.run(planner(provider, **settings).plan("Find interesting patterns in the data"))

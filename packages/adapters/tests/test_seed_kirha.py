@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
-from msgspec.structs import replace
 
 from packages.adapters.tests.doubles import TODAY
 from tests.doubles.model_server import ScriptedModelServer
@@ -250,17 +249,3 @@ def test_errors_are_handled_as_the_document_lists(case: str) -> None:
     assert plan is not None
     results = asyncio.run(plan.execute(tools=tools))
     assert [each.error for each in results] == errors
-
-
-def test_an_argument_that_cannot_be_resolved_skips_its_step() -> None:
-    async def none_found(_: Any) -> Json:
-        return {"coins": []}
-
-    chain, search, *others = holders_tools([], [], nothing="")
-    tools = [chain, replace(search, handler=none_found), *others]
-    plan = parse_plan(f"<plan>{code('002', 17)}</plan>")
-    assert plan is not None
-    results = asyncio.run(plan.execute(tools=tools))
-    assert results[2].error is not None
-    assert results[2].error.startswith("Failed to resolve arguments: ")
-    assert [each.status for each in results] == ["done", "done", "skipped", "skipped", "skipped"]

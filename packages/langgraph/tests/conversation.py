@@ -20,13 +20,7 @@ from toolplan.schema.tool import Effects, Toolbox, ToolError
 from toolplan.storage.journal import Journal
 from toolplan.testing import Gives, Raises, ScriptedModel, ScriptedTools
 from toolplan.testing.model import ModelReply
-from toolplan_langgraph import (
-    Configuration,
-    Experts,
-    RoleModels,
-    State,
-    build_graph,
-)
+from toolplan_langgraph import Configuration, Experts, RoleModels, State, build_graph
 
 NOW: Final = datetime(2025, 10, 12, 8, 0, tzinfo=UTC)
 

@@ -20,10 +20,7 @@ from packages.langgraph.tests.conversation import (
     talk,
 )
 from toolplan.testing import Gives, ScriptedTools
-from toolplan_langgraph import (
-    approved,
-    refused,
-)
+from toolplan_langgraph import approved, refused
 
 
 async def test_two_calls_in_one_message_run_at_the_same_time_and_are_both_answered() -> None:

@@ -20,12 +20,7 @@ from packages.langgraph.tests.conversation import (
     talk,
 )
 from toolplan.schema.tool import Toolbox
-from toolplan_langgraph import (
-    Caps,
-    Configuration,
-    Experts,
-    ExpertUnavailable,
-)
+from toolplan_langgraph import Caps, Configuration, Experts, ExpertUnavailable
 
 
 def test_a_plan_of_two_tasks_goes_through_every_node_to_the_response() -> None:
@@ -152,8 +147,8 @@ def test_an_assessment_without_confidence_is_none() -> None:
     assert talked.visited.count("orchestrate") == 2
 
 
-def test_the_assessor_is_shown_the_current_task_only() -> None:
-    """F004-11: messages since the task began, not the whole transcript each time."""
+def test_the_assessor_is_shown_the_current_task_only_and_the_responder_everything() -> None:
+    """F004-11, F004-15: messages since the task began, not the whole transcript each time."""
     talked = Conversation(
         planner=[plan(*TWO)], expert=[says("First result."), says("Second result.")]
     )
@@ -162,6 +157,9 @@ def test_the_assessor_is_shown_the_current_task_only() -> None:
     assert "The task: Note how many there are." in shown
     assert "Second result." in shown
     assert "First result." not in shown
+    shown = asked(talked.responder)
+    for part in ("How many shipments?", "First result.", "Second result."):
+        assert part in shown
 
 
 def test_an_expert_whose_tools_cannot_be_had_does_not_end_the_conversation() -> None:
@@ -199,14 +197,3 @@ def test_a_step_that_says_nothing_usable_is_asked_for_again(reply: str, complain
     )
     talk(talked, "How many shipments?")
     assert complaint in asked(talked.expert, 1)
-
-
-def test_the_response_is_written_from_the_whole_conversation() -> None:
-    """F004-15."""
-    talked = Conversation(
-        planner=[plan(*TWO)], expert=[says("First result."), says("Second result.")]
-    )
-    talk(talked, "How many shipments?")
-    shown = asked(talked.responder)
-    for part in ("How many shipments?", "First result.", "Second result."):
-        assert part in shown

@@ -23,13 +23,7 @@ from toolplan.planners import Clarification, Draft, Proposal, Refusal
 from toolplan.schema.tool import Effects
 from toolplan.storage.journal import Journal
 from toolplan.testing import Gives, Raises, ScriptedPlanner, ScriptedTools
-from toolplan_langgraph import (
-    Outcome,
-    approved,
-    refused,
-    toolplan_node,
-    toolplan_tool,
-)
+from toolplan_langgraph import Outcome, approved, refused, toolplan_node, toolplan_tool
 
 TODAY: Final = datetime.date(2025, 10, 12)
 CONFIG: Final = {"configurable": {"thread_id": "t"}}

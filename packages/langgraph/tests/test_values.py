@@ -20,14 +20,7 @@ from toolplan.planners import Draft
 from toolplan.schema.tool import Effects
 from toolplan.storage.journal import Journal
 from toolplan.testing import Gives, ScriptedPlanner, ScriptedTools
-from toolplan_langgraph import (
-    allowed,
-    approved,
-    denied,
-    left_waiting,
-    toolplan_node,
-    toolplan_tool,
-)
+from toolplan_langgraph import allowed, approved, denied, left_waiting, toolplan_node, toolplan_tool
 
 TWO: Final = draft(
     {"id": "mails", "tool": "inbox", "args": {}},

@@ -36,12 +36,7 @@ class Turn(Struct, frozen=True):
 class Pending(Struct, frozen=True):
     """A clarification without an answer yet: the part `pending` of a question's context.
 
-    Attributes:
-        question: what the user said.
-        asked: the clarification.
-        options: the answers that were offered.
-        unexplained: the words that were not understood.
-        plans: the plan of each option, in canonical JSON; empty where options have none.
+    `question` is what the user said, `asked` the clarification; the rest is as in `Clarification`.
     """
 
     question: str

@@ -38,10 +38,9 @@ async def proposed(
     Raises:
         ToolplanError: its `propose` is no async function, or returns what is no proposal.
     """
-    name = type(planner).__name__
 
     def wrong(clause: str, help: str) -> ToolplanError:
-        return ToolplanError("bad-planner", f"The planner {name} {clause}.", help)
+        return ToolplanError("bad-planner", f"The planner {type(planner).__name__} {clause}.", help)
 
     return await _checked(planner.propose(question, tools, attempts, on_text=on_text), wrong)
 

@@ -8,14 +8,7 @@ from typing import Final
 from toolplan.base.errors import ToolplanError
 from toolplan.base.extensions import Extensions
 from toolplan.base.extras import install_command
-from toolplan.planners._base import (
-    Attempt,
-    Clarification,
-    OnText,
-    Planner,
-    Proposal,
-    Question,
-)
+from toolplan.planners._base import Attempt, Clarification, OnText, Planner, Proposal, Question
 from toolplan.planners.context import PlannerContext, PlannerFactory
 from toolplan.planners.guarded import guarded_factory
 from toolplan.schema.tool import Toolbox

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from toolplan.plan.path import Json
-from toolplan_adapters.contract import IntentReader
+from toolplan_adapters.contract import Contracts, IntentReader, read_text
 from toolplan_adapters.contract.contracts import ENTITY_TYPES
 from toolplan_adapters.contract.intent import MOST_CHARACTERS, EntityReader
 from toolplan_adapters.contract.planner import PREDICATES, reasons
@@ -194,3 +194,60 @@ def test_urgency_is_read(text: str, urgency: str) -> None:
     details = READER.read(text)["domain_details"]
     assert isinstance(details, dict)
     assert details["urgency"] == urgency
+
+
+# Contracts without `evidence`
+
+
+def _skill(name: str, description: str, more: str = "") -> str:
+    head = f"agent: {name}\ntool: {name}\nrole: domain\nproduces: [findings]\n"
+    return f"{head}skills:\n  - name: {name}\n    description: {description}\n{more}"
+
+
+UNDECLARED = IntentReader(
+    Contracts(
+        read_text(f"{at}.yaml", text)
+        for at, text in enumerate(
+            (
+                _skill(
+                    "security_assessment",
+                    "Assess exposure and posture of {scope} assets",
+                    "    aliases: [sec_audit]",
+                ),
+                _skill("licence_assessment", "Count licences of {scope}"),
+                _skill(
+                    "cost_review",
+                    "Sum up invoices of {scope}",
+                    "    evidence:\n      words: {price: 3}",
+                ),
+            )
+        )
+    )
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "intent_class"),
+    [
+        ("security_assessment of HQ", "security_assessment"),
+        ("a Security Assessment of HQ", "security_assessment"),
+        ("sec audit for HQ", "security_assessment"),
+        ("How is the security of HQ?", "security_assessment"),
+        ("exposure and posture of HQ", "security_assessment"),
+        ("licences at HQ", "licence_assessment"),
+        ("cost review of HQ", "cost_review"),
+        ("the price of HQ", "cost_review"),
+        ("assess HQ", None),
+        ("an assessment of HQ", None),
+        ("weather", None),
+        ("the assets of HQ", None),
+        ("security and licences of HQ", None),
+        ("invoices of HQ", None),
+        ("scope", None),
+    ],
+)
+def test_words_that_name_one_class_choose_it(text: str, intent_class: str | None) -> None:
+    """Names, aliases and descriptions say which class is meant; what names none or two asks."""
+    intent = UNDECLARED.read(text)
+    assert intent["intent_class"] == (intent_class or NEEDS_CLARIFICATION)
+    assert (intent["clarification_question"] is None) is (intent_class is not None)

@@ -17,11 +17,7 @@ from toolplan.planners import Draft, Question
 from toolplan_adapters.contract import ContractError, KnowledgeMode, read_text
 from toolplan_adapters.contract.contracts import ENTITY_TYPES
 from toolplan_adapters.contract.planner import KNOWLEDGE_MODES
-from toolplan_adapters.contract.state import (
-    LEAST_CONFIDENCE,
-    NEEDS_CLARIFICATION,
-    MetaIntent,
-)
+from toolplan_adapters.contract.state import LEAST_CONFIDENCE, NEEDS_CLARIFICATION, MetaIntent
 from toolplan_adapters.network import NETWORK_CONTRACTS, NETWORK_TOOLS
 
 WORDS = st.text("abZ 9{}$-_é", max_size=8)

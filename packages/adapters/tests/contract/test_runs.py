@@ -17,13 +17,7 @@ from toolplan.plan.path import Json
 from toolplan.planners import Attempt, Clarification, Draft, Question
 from toolplan.planners.fallback import FallbackChain
 from toolplan.schema.tool import Effects, Tool
-from toolplan_adapters.contract import (
-    ContractPlanner,
-    Contracts,
-    StateError,
-    read_text,
-    state_of,
-)
+from toolplan_adapters.contract import ContractPlanner, Contracts, StateError, read_text, state_of
 from toolplan_adapters.network import NETWORK_TOOLS
 from toolplan_demo import TOOLS
 from toolplan_offline import OfflinePlanner

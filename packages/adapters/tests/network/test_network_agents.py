@@ -13,14 +13,9 @@ from toolplan.plan.path import Json
 from toolplan.schema import Schema
 from toolplan.schema.tool import Tool, ToolError
 from toolplan_adapters.contract import Briefing, ContractPlanner, Need
-from toolplan_adapters.network import (
-    NETWORK_CONTRACTS,
-    NETWORK_TOOLS,
-    SOURCES,
-    network_tools,
-)
+from toolplan_adapters.network import NETWORK_CONTRACTS, NETWORK_TOOLS, SOURCES, network_tools
 from toolplan_adapters.network.agents import data_query
-from toolplan_adapters.network.estate import DEVICES, ESTATE, RULES
+from toolplan_adapters.network.sources import DEVICES, ESTATE, RULES
 
 PLANNER = ContractPlanner(NETWORK_CONTRACTS)
 ALWAYS = ContractPlanner(NETWORK_CONTRACTS, knowledge="always")

@@ -7,11 +7,7 @@ graph. All of them are called with `ainvoke` or `astream`.
 
 from toolplan_langgraph.approval import allowed, approved, denied, left_waiting, refused
 from toolplan_langgraph.configuration import Caps, Configuration, ConfigurationError
-from toolplan_langgraph.experts import (
-    Experts,
-    ExpertUnavailable,
-    connected_experts,
-)
+from toolplan_langgraph.experts import Experts, ExpertUnavailable, connected_experts
 from toolplan_langgraph.graph import Strategy, build_graph
 from toolplan_langgraph.models import ChatModel, RoleModels
 from toolplan_langgraph.node import AskState, Outcome, toolplan_node, toolplan_tool

@@ -20,20 +20,11 @@ _MOST_OF_AN_ERROR: Final = 2_000
 _CLOSING: Final = "</tool_result"
 
 
-def step_id(position: int) -> str:
-    """Return the id of the step for the call at `position`, counted from 0.
-
-    >>> step_id(0)
-    'c1'
-    """
-    return f"c{position + 1}"
-
-
 def compiled_calls(calls: Sequence[ToolCall], tools: Toolbox, limits: Limits) -> Compiled:
-    """Return the plan of `calls`, checked against `tools`."""
+    """Return the plan of `calls`, checked against `tools`; its steps are `c1`, `c2` and so on."""
     steps: list[Json] = [
-        {"id": step_id(at), "tool": call["name"], "args": call["args"]}
-        for at, call in enumerate(calls)
+        {"id": f"c{at}", "tool": call["name"], "args": call["args"]}
+        for at, call in enumerate(calls, 1)
     ]
     document: Json = {"toolplan": 1, "steps": steps}
     return compile_plan(json.dumps(document), tools=tools, limits=limits)
@@ -46,10 +37,9 @@ def not_called(calls: Sequence[ToolCall], compiled: Compiled) -> list[ToolMessag
         if each.blocks and not each.fixed:
             found.setdefault(each.step, []).append(each)
     other = "Not called: another call of the same message is wrong."
-    own = [found.get(step_id(at), found.get(None, [])) for at in range(len(calls))]
     return [
-        failed(call, " ".join(map(_sentence, wrong)) or other)
-        for call, wrong in zip(calls, own, strict=True)
+        failed(call, " ".join(map(_sentence, found.get(f"c{at}", found.get(None, [])))) or other)
+        for at, call in enumerate(calls, 1)
     ]
 
 
@@ -62,7 +52,7 @@ def failed(call: ToolCall, why: str) -> ToolMessage:
 
 def results(calls: Sequence[ToolCall], ended: Run) -> list[ToolMessage]:
     """Return the result of each call."""
-    return [_result(call, ended.steps[step_id(at)], ended) for at, call in enumerate(calls)]
+    return [_result(call, ended.steps[f"c{at}"], ended) for at, call in enumerate(calls, 1)]
 
 
 def _result(call: ToolCall, step: StepRun, ended: Run) -> ToolMessage:

@@ -29,12 +29,7 @@ from toolplan_langgraph._replies import (
 )
 from toolplan_langgraph._runs import Running, run_name, run_once
 from toolplan_langgraph.approval import Refused, ask_approval
-from toolplan_langgraph.configuration import (
-    Caps,
-    Configuration,
-    ConfigurationError,
-    experts_text,
-)
+from toolplan_langgraph.configuration import Caps, Configuration, ConfigurationError, experts_text
 from toolplan_langgraph.experts import Experts, ExpertUnavailable
 from toolplan_langgraph.models import OpenModels, RoleModels
 from toolplan_langgraph.state import FRESH, PlannerResult, Progress, State, Stop, Task, current_task
@@ -134,7 +129,7 @@ class Nodes(Struct, frozen=True):
 
     async def orchestrate(self, state: State) -> Goto:
         """Ask the current expert for its next step, with that expert's tools only."""
-        progress, task = _progress(state), _task(state)
+        progress, task = _progress(state), current_task(state)
         try:
             tools = await self.experts.tools(task["expert"])
         except ExpertUnavailable as error:
@@ -190,7 +185,7 @@ class Nodes(Struct, frozen=True):
 
     async def call_tool(self, state: State) -> Goto:
         """Run all calls of the last message as one plan, and add a result for each."""
-        message, task = state["messages"][-1], _task(state)
+        message, task = state["messages"][-1], current_task(state)
         calls = message.tool_calls if isinstance(message, AIMessage) else []
         try:
             tools = await self.experts.tools(task["expert"])
@@ -201,7 +196,7 @@ class Nodes(Struct, frozen=True):
 
     async def assess_task_completion(self, state: State) -> Goto:
         """Ask whether the current task is done, with the messages since it began."""
-        progress, task = _progress(state), _task(state)
+        progress, task = _progress(state), current_task(state)
         reply = await self._reply(
             "task_assessment",
             progress,
@@ -280,7 +275,7 @@ class Nodes(Struct, frozen=True):
         progress["replans"] += 1
         update = {"messages": [self._message(why)], "progress": progress}
         if progress["replans"] > self._caps.replans:
-            task = _task(state)
+            task = current_task(state)
             message = f"The expert {task['expert']!r} cannot do the task {task['task']!r}: {why}"
             raise Stop("replans", message, update)
         return _go("planner", **update)
@@ -341,13 +336,6 @@ def _go(goto: str, **update: object) -> Goto:
 
 def _progress(state: State) -> Progress:
     return state.get("progress", FRESH)
-
-
-def _task(state: State) -> Task:
-    task = current_task(state)
-    if task is None:
-        raise AssertionError("This node runs only if there is a task.")
-    return task
 
 
 def _asked(

@@ -129,14 +129,7 @@ class Configuration(Struct, frozen=True, forbid_unknown_fields=True):
 
     def get_mcp_server_descriptions(self) -> list[tuple[str, str]]:
         """Return name and description of each server; a missing description is empty."""
-        described: list[tuple[str, str]] = []
-        for name, entry in self.mcp_server_config.items():
-            match entry:
-                case {"description": str(text)}:
-                    described.append((name, text))
-                case _:
-                    described.append((name, ""))
-        return described
+        return [(name, _description(each)) for name, each in self.mcp_server_config.items()]
 
     def build_experts_context(self) -> str:
         """Return the list of experts for the planner, a line for each."""
@@ -149,6 +142,11 @@ class Configuration(Struct, frozen=True, forbid_unknown_fields=True):
             ToolObjectError: an entry is not valid.
         """
         return read_servers(json.dumps({"mcpServers": {**self.mcp_server_config}}), environment)
+
+
+def _description(entry: Json) -> str:
+    text = entry.get("description") if isinstance(entry, dict) else None
+    return text if isinstance(text, str) else ""
 
 
 def experts_text(descriptions: list[tuple[str, str]]) -> str:

@@ -82,20 +82,16 @@ class State(InputState):
     progress: NotRequired[Progress]
 
 
-FRESH: Progress = {
-    "turn": "",
-    "began": 0,
-    "attempts": 0,
-    "replans": 0,
-    "rounds": 0,
-    "assessment": "",
-    "trouble": "",
-}
+FRESH = Progress(turn="", began=0, attempts=0, replans=0, rounds=0, assessment="", trouble="")
 
 
-def current_task(state: State) -> Task | None:
-    """Return the current task, if there is one."""
+def current_task(state: State) -> Task:
+    """Return the current task.
+
+    Raises:
+        AssertionError: there is none.
+    """
     result = state.get("planner_result")
     if result is None or not 0 <= result["next_task"] < len(result["plan"]):
-        return None
+        raise AssertionError("This node runs only if there is a task.")
     return result["plan"][result["next_task"]]

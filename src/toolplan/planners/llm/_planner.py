@@ -13,15 +13,7 @@ from toolplan.compiler.rules.grounding import Said
 from toolplan.dates import Weeks
 from toolplan.plan.model import all_text
 from toolplan.plan.path import Json
-from toolplan.planners._base import (
-    Attempt,
-    Draft,
-    DraftText,
-    OnText,
-    Proposal,
-    Question,
-    times_of,
-)
+from toolplan.planners._base import Attempt, Draft, DraftText, OnText, Proposal, Question, times_of
 from toolplan.planners.llm._plan_schema import plan_schema
 from toolplan.planners.llm._prompt import PROMPT_VERSION, kirha_messages, may_ask, messages
 from toolplan.planners.llm._reply import read_reply

@@ -13,12 +13,7 @@ from toolplan_adapters.clear.errors import (
     ToolNotFoundError,
 )
 from toolplan_adapters.clear.executor import Execution, Executor
-from toolplan_adapters.clear.orchestrator import (
-    Orchestrator,
-    Progress,
-    Response,
-    ResponseMetadata,
-)
+from toolplan_adapters.clear.orchestrator import Orchestrator, Progress, Response, ResponseMetadata
 from toolplan_adapters.clear.plan import Plan, PlanMetadata, PlanStep
 from toolplan_adapters.clear.planner import PlannerAgent
 from toolplan_adapters.clear.settings import (

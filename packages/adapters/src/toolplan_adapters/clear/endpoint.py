@@ -33,14 +33,7 @@ class Provider(Protocol):
 
 
 class ProviderModel(Struct, frozen=True):
-    """A provider as a `Model`.
-
-    Attributes:
-        provider: the provider.
-        tries: the maximum number of requests for one reply.
-        sleep: waits for a number of seconds.
-        name: the display name.
-    """
+    """A provider as a `Model`; `tries` is the maximum number of requests for one reply."""
 
     provider: Provider
     tries: int = 3

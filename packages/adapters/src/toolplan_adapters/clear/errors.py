@@ -36,9 +36,7 @@ _POSITION: Final = re.compile(r"\As(?=[0-9]+\Z)")
 class PlannerError(ToolplanError):
     """No plan could be made.
 
-    Attributes:
-        problems: the problems of the last attempt, a sentence each.
-        diagnostics: the same as values, if a plan could be read.
+    `problems` are those of the last attempt, a sentence each; `diagnostics` the same as values.
     """
 
     CODE: ClassVar[str] = "no-plan"
@@ -78,13 +76,7 @@ class ToolNotFoundError(PlannerError):
 
 
 class ClarificationNeeded(PlannerError):
-    """The question is not precise enough.
-
-    Attributes:
-        question: the question to the user.
-        options: possible answers, if there are any.
-        clarification: the planner's own object.
-    """
+    """The question is not precise enough: `question` goes to the user, `options` may answer it."""
 
     CODE = "clarification-needed"
     SUMMARY = "Clarification needed"

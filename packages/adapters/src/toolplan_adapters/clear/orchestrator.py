@@ -53,14 +53,10 @@ OnProgress: TypeAlias = Callable[[Progress], None]
 
 
 class ResponseMetadata(Struct, frozen=True):
-    """Metadata of a response.
+    """Metadata of a response; `timestamp` is the time of the answer, ISO 8601 in UTC.
 
-    Attributes:
-        request_id: the name of the query; `cancel_query` takes it.
-        total_duration_ms: from the question to the answer.
-        timestamp: the time of the answer: ISO 8601 in UTC.
-        error: whether there is no answer.
-        degraded: the parts that failed and were replaced, a sentence each.
+    `cancel_query` takes the `request_id`. `error` says that there is no answer, `degraded` which
+    parts failed and were replaced, a sentence each.
     """
 
     request_id: str = ""
@@ -71,16 +67,12 @@ class ResponseMetadata(Struct, frozen=True):
 
 
 class Response(Struct, frozen=True):
-    """The response to a query.
+    """The response to a query: an answer, a question to the user, or why it is neither.
 
     Attributes:
-        message: the text for the user.
-        status: whether it is an answer, a question to the user, or why it is neither.
-        metadata: times and errors.
         tools_used: the tools of the steps that succeeded, in order, with repetitions.
         data: the outputs of these steps, in the same order.
         answer: the computed answer, with its figures and their sources.
-        plan: the plan.
         options: possible answers, if the message is a question to the user.
         digest: what to approve, if the plan needs an approval.
     """
@@ -264,12 +256,12 @@ class Orchestrator:
         )
         return await self._in_words(request, response, execution.run)
 
-    async def _in_words(self, request: _Request, response: Response, run: Run | None) -> Response:
+    async def _in_words(self, request: _Request, response: Response, run: Run) -> Response:
         """Return `response` in the words of the summariser; calls that were made stay answered."""
         if response.answer is None or response.status != "answered":
             return response
         request.report("summarizing", 85, "Putting it into words.")
-        if self._summarizer is None or run is None:
+        if self._summarizer is None:
             return response
         left = (request.limit.when() or request.loop.time()) - request.loop.time()
         try:
@@ -290,13 +282,14 @@ class Orchestrator:
         except Exception as error:  # a model and a memory of others may raise anything
             if isinstance(error, ToolplanError) and not isinstance(error, ModelError):
                 raise
-            is_model = isinstance(error, ModelError)
-            reason = error.with_help if isinstance(error, ModelError) else type(error).__name__
-            what = "The model" if is_model else "Planning"
+            what, reason, memory = "The model", "", self._memory
+            if isinstance(error, ModelError):
+                reason = error.with_help
+            else:  # the memory may be what failed
+                what, reason, memory, session = "Planning", type(error).__name__, None, None
             request.degraded.append(f"{what} failed, and the offline planner was used: {reason}")
-            memory = self._memory if is_model else None
             asked = await agent.app(query, self._offline, memory).plan(
-                query, today=today, conversation=session if is_model else None
+                query, today=today, conversation=session
             )
         return planned(asked)
 

@@ -51,13 +51,7 @@ class PlanStep(Struct, frozen=True):
 
 
 class PlanMetadata(Struct, frozen=True):
-    """Metadata of a plan.
-
-    Attributes:
-        query: the question.
-        timestamp: the time of planning: ISO 8601 in UTC, with milliseconds.
-        estimated_duration_ms: the estimated duration, 0 or more; None if unknown.
-    """
+    """The question, the time of planning (ISO 8601 in UTC) and an estimate, 0 or more."""
 
     query: str = ""
     timestamp: str = ""

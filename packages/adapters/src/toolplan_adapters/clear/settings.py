@@ -124,12 +124,8 @@ class PlannerConfig(Settings):
 class ExecutorConfig(Settings):
     """Settings for running plans.
 
-    Attributes:
-        max_parallel_executions: the maximum number of concurrent calls.
-        tool_timeout: for each attempt of a call.
-        max_retries: the maximum number of attempts of a call, for tools that may be called twice.
-        retry_delay: before the second attempt; doubled before each further one.
-        total_timeout: for the whole plan.
+    `max_retries` is the maximum number of attempts of a call, for tools that may be called twice,
+    `tool_timeout` the time of each; `retry_delay` is doubled before each further one.
     """
 
     max_parallel_executions: PositiveInt = 5
@@ -141,10 +137,6 @@ class ExecutorConfig(Settings):
 
 @dataclass(frozen=True, config=_CONFIG)
 class OrchestratorConfig(Settings):
-    """Settings for answering queries.
-
-    Attributes:
-        timeout: for the whole question.
-    """
+    """Settings for answering queries: the `timeout` of a whole question."""
 
     timeout: NonNegativeFloat = 60_000.0

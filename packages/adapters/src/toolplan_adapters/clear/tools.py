@@ -59,15 +59,9 @@ class ResultMetadata(Struct, frozen=True):
 
 
 class ToolResult(Struct, frozen=True):
-    """The result of one step.
+    """The result of one step: `data` is the tool's output without the envelope.
 
-    Attributes:
-        success: whether the step succeeded.
-        tool: the tool's name.
-        data: the tool's output, without the envelope.
-        error: why there is no data.
-        metadata: duration, end and retries.
-        step_index: the position of the step in the plan, counted from 0.
+    `step_index` is the position of the step in the plan, counted from 0.
     """
 
     success: bool

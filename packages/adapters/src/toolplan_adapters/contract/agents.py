@@ -16,13 +16,7 @@ from msgspec import Struct
 from toolplan.plan.path import Json
 from toolplan.schema.tool import Arguments, Effects, Tool, ToolError
 from toolplan_adapters._calls import call_user
-from toolplan_adapters.contract.contracts import (
-    Contract,
-    Contracts,
-    Need,
-    Priority,
-    Skill,
-)
+from toolplan_adapters.contract.contracts import Contract, Contracts, Need, Priority, Skill
 
 _SCHEMA: Final[dict[str, Json]] = json.loads(
     files("toolplan_adapters.contract").joinpath("input_schema.json").read_text("utf-8")

@@ -1,17 +1,29 @@
-"""The contract planner: an intent and contracts become tasks, without a model."""
+"""The contract planner: an intent and contracts become tasks, and these a plan, without a model.
+
+A task is a step, its owner the tool. The plan is in the dialect `state` where that can express it.
+It has no references and no `on_error`; plans with these are in canonical JSON.
+"""
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import Final, Literal, TypeAlias, get_args
 
+from msgspec.structs import replace
+
+from toolplan.dialects import DIALECTS
+from toolplan.plan.canonical import dump
+from toolplan.plan.diagnostics import CannotExpress
+from toolplan.plan.model import Literal as Constant
+from toolplan.plan.model import Plan, Ref, Step, Value, object_
 from toolplan.plan.path import Json, copied
 from toolplan.planners import Attempt, Clarification, Draft, OnText, Proposal, Question
 from toolplan.planners.context import PlannerContext
-from toolplan.schema.tool import Toolbox
+from toolplan.schema.tool import Tool, Toolbox
 from toolplan_adapters.contract.contracts import Contract, Contracts
-from toolplan_adapters.contract.drafts import NAME, draft_of, missing_tools
 from toolplan_adapters.contract.files import load_contracts
 from toolplan_adapters.contract.intent import IntentReader
 from toolplan_adapters.contract.state import (
@@ -27,6 +39,9 @@ from toolplan_adapters.contract.state import (
     written,
 )
 from toolplan_adapters.contract.tasks import Task, make_tasks
+
+NAME: Final = "contract"
+"""The planner of the drafts."""
 
 KnowledgeMode: TypeAlias = Literal["always", "auto", "never"]
 """When agents with optional knowledge are asked: always, if a predicate is true, or never."""
@@ -45,13 +60,9 @@ _POLICY_WORDS: Final = re.compile(
 
 
 def _is_about_policy(intent: Intent) -> bool:
-    said = [
-        intent.domain_details.assessment_goal,
-        *intent.named("asset_target"),
-        *intent.named("assessment_type"),
-    ]
-    is_asked = intent.meta_intent is MetaIntent.POLICY_QUESTION
-    return is_asked or any(_POLICY_WORDS.search(text) for text in said)
+    named = (*intent.named("asset_target"), *intent.named("assessment_type"))
+    said = " / ".join((intent.domain_details.assessment_goal, *named))
+    return intent.meta_intent is MetaIntent.POLICY_QUESTION or bool(_POLICY_WORDS.search(said))
 
 
 PREDICATES: Final[Mapping[str, Callable[[Intent], bool]]] = {
@@ -192,7 +203,8 @@ class ContractPlanner:
             return Clarification(str(error), self.reader.classes)
         except StateError as error:
             return Clarification(f"The STATE is invalid: {error}")
-        if missing := missing_tools(tasks, tools):
+        found = {task.contract.tool: _tool(task.contract.tool, tools) for task in tasks}
+        if missing := [name for name, tool in found.items() if tool is None]:
             named = ", ".join(map(repr, missing))
             return Clarification(
                 f"These tools of agents are missing: {named}. Which tools should replace them?"
@@ -203,7 +215,20 @@ class ContractPlanner:
             "planner": NAME,
             "intent": copied(fields),
         }
-        return draft_of(tasks, intent, tools, metadata)
+        steps = tuple(
+            _step(task, intent, tool)
+            for task in tasks
+            if (tool := found[task.contract.tool]) is not None
+        )
+        plan = Plan(steps, _output(tasks), metadata)
+        owners = [task.contract.agent for task in tasks]
+        if all(_tool(name, tools) is not None for name in owners):
+            owned = tuple(
+                replace(step, tool=name) for step, name in zip(steps, owners, strict=True)
+            )
+            with suppress(CannotExpress):
+                return Draft(DIALECTS["state"].print(Plan(owned, plan.output)), "state", NAME)
+        return Draft(json.dumps(dump(plan), ensure_ascii=False, indent=2), planner=NAME)
 
     def _intent(self, question: Question) -> Json:
         known = question.context if isinstance(question.context, dict) else {}
@@ -224,6 +249,47 @@ class ContractPlanner:
         ]
         turns: list[Json] = [{"intent": self.reader.read(text)} for text in asked[:_MOST_EPISODES]]
         return {"history": turns[::-1]}
+
+
+def _tool(name: str, tools: Toolbox) -> Tool | None:
+    return tools.get(tools.alias(name) or name)
+
+
+def _step(task: Task, intent: Intent, tool: Tool) -> Step:
+    """Return the step of a task, with the arguments that the schema of its tool declares."""
+    needed = task.required_data()
+    given: dict[str, Value] = {}
+    if task.skill is not None:
+        given["skill"] = Constant(task.skill.name)
+    else:  # an agent that works for others gets their requirements
+        needed += [each.to_json(skill) for skill, each in task.requested]
+    given |= {"required_data": Constant(needed), "scope": Constant(intent.to_scope())}
+    if task.sources:
+        given["upstream"] = object_(tuple((name, Ref(id)) for name, id in task.sources.items()))
+    args = {name: value for name, value in given.items() if name in tool.signature.inputs}
+    args |= {name: Constant(copied(value)) for name, value in task.contract.arguments.items()}
+    # a reference is a dependency already
+    read = task.sources.values() if "upstream" in args else ()
+    after = tuple(name for name in task.depends_on if name not in read)
+    on_error = "continue" if task.is_optional else "fail"
+    return Step(task.id, tool.name, args, after, on_error=on_error, thought=task.description)
+
+
+def _output(tasks: Sequence[Task]) -> Value | None:
+    """Return what the user is shown: by tool where several agents answer; None shows all.
+
+    The outputs of a task have the first part of their paths as names if these are distinct.
+    """
+    shown: list[tuple[str, Value]] = []
+    for task in (each for each in tasks if each.answers):
+        paths = list(dict.fromkeys(task.skill.answer)) if task.skill is not None else []
+        if not paths:
+            return None
+        roots = [path.partition(".")[0] for path in paths]
+        names = roots if len(set(roots)) == len(paths) else paths
+        refs = [Ref(task.id, tuple(path.split("."))) for path in paths]
+        shown.append((task.contract.tool, object_(tuple(zip(names, refs, strict=True)))))
+    return shown[0][1] if len(shown) == 1 else object_(tuple(shown))
 
 
 def contract(context: PlannerContext) -> ContractPlanner | None:

@@ -8,14 +8,7 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from toolplan.plan.path import Json
-from toolplan_adapters.contract.contracts import (
-    Contract,
-    Contracts,
-    Need,
-    Role,
-    Skill,
-    described,
-)
+from toolplan_adapters.contract.contracts import Contract, Contracts, Need, Role, Skill, described
 from toolplan_adapters.contract.state import Intent, UnknownIntentError
 
 

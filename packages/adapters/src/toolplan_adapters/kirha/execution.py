@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from msgspec import Struct, to_builtins
+from msgspec.structs import replace
 
 from toolplan.compiler import compile_plan
 from toolplan.engine import run
@@ -15,9 +16,11 @@ from toolplan.plan.canonical import dump
 from toolplan.plan.diagnostics import Diagnostic
 from toolplan.plan.model import Plan as TypedPlan
 from toolplan.plan.model import Step as TypedStep
-from toolplan.plan.path import Json
+from toolplan.plan.path import Json, copied
 from toolplan.policy.approval import Approver
-from toolplan_adapters._calls import CallLog
+from toolplan.schema.tool import Arguments, Toolbox
+from toolplan.schema.tool import Tool as TypedTool
+from toolplan.schema.tool_call import current_call
 from toolplan_adapters.kirha.steps import Status, Step
 from toolplan_adapters.kirha.tools import AnyTool, toolbox
 
@@ -83,15 +86,12 @@ async def execute(
     compiled = compile_plan(json.dumps(dump(plan)), tools=known)
     if compiled.plan is None:
         return [_refused(step, compiled.diagnostics) for step in plan.steps]
-    log = CallLog()
-    run_ = await run(
-        compiled.plan,
-        log.record(known.values()),
-        approval=approval,
-        timeout_s=timeout_s,
-    )
+    # the arguments of each call of the run, by step and item; events hold outputs only
+    made: dict[str, dict[int | None, Arguments]] = {}
+    recorded = Toolbox(_recorded(tool, made) for tool in known.values())
+    run_ = await run(compiled.plan, recorded, approval=approval, timeout_s=timeout_s)
     return [
-        _result(planned, step, run_, log)
+        _result(planned, step, run_, made.get(step.id, {}))
         for planned, step in zip(plan.steps, compiled.plan.plan.steps, strict=True)
     ]
 
@@ -105,8 +105,27 @@ def _refused(step: TypedStep, diagnostics: Sequence[Diagnostic]) -> StepResult:
     return StepResult(step.id, step.tool, Step.of(step).arguments, None, error, "skipped")
 
 
-def _result(planned: TypedStep, step: TypedStep, run_: Run, log: CallLog) -> StepResult:
-    ended, given = run_.steps.get(step.id, StepRun()), log.arguments(step.id)
+def _recorded(tool: TypedTool, made: dict[str, dict[int | None, Arguments]]) -> TypedTool:
+    """Return `tool` with the arguments of its calls added to `made`."""
+    call = tool.call
+    if call is None:
+        return tool
+
+    async def recorded(arguments: Arguments) -> Json:
+        current = current_call()
+        if current is not None:
+            made.setdefault(current.step, {})[current.item] = dict(arguments)
+        return await call(arguments)
+
+    return replace(tool, call=recorded)
+
+
+def _result(
+    planned: TypedStep, step: TypedStep, run_: Run, made: Mapping[int | None, Arguments]
+) -> StepResult:
+    ended = run_.steps.get(step.id, StepRun())
+    given: Json = [copied(made[item]) for item in sorted(at for at in made if at is not None)]
+    given = copied(made[None]) if None in made else given or None
     if ended.state is StepState.SUCCEEDED and ended.error is None:
         return StepResult(step.id, step.tool, {} if given is None else given, ended.output)
     failure = ended.error or Failure("cancelled", "The step was not over when the run ended.")

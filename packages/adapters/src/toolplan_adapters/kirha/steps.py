@@ -25,15 +25,10 @@ Status: TypeAlias = Choice["pending", "executing", "done", "failed", "skipped", 
 
 
 class Step(Struct, frozen=True):
-    """One step of a plan, before it runs.
+    """One step of a plan, before it runs: the status after the run is in the `StepResult`.
 
-    Attributes:
-        typed: the step that runs.
-        step_id: the step's name: its position in the plan, counted from 0.
-        tool_name: the tool that it calls.
-        arguments: the arguments; references are objects (`$fromStep`).
-        thought: the model's note on the step; it is never executed.
-        status: always `pending`: the status after the run is in the `StepResult`.
+    `step_id` is its position in the plan, counted from 0; references in `arguments` are objects
+    (`$fromStep`). `typed` is the step that runs.
     """
 
     typed: TypedStep

@@ -32,15 +32,9 @@ _STATED: Final = frozenset(get_args(StatedEffects))
 class Tool(Struct, frozen=True):
     """A tool with its handler.
 
-    Attributes:
-        name: the tool's name in plans.
-        description: its purpose, for the model.
-        input_schema: the JSON Schema of its arguments, as text or as an object.
-        output_schema: the JSON Schema of its output, likewise.
-        handler: called with the arguments; None is enough to plan and to check.
-        effects: what a call may change; a tool without it counts as destructive, and plans that
-            call it need an approval.
-        idempotent: whether calling it twice is the same as calling it once.
+    JSON Schemas are text or objects. A handler is called with the arguments; None is enough to plan
+    and to check. A tool that does not say its effects counts as destructive, and plans that call it
+    need an approval.
     """
 
     name: str

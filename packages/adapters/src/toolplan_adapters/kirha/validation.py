@@ -50,16 +50,8 @@ _CODES: Final[Mapping[str, str]] = {
 class PlanValidationError(Struct, frozen=True, rename="camel", omit_defaults=True):
     """One error of a plan.
 
-    Attributes:
-        code: one of the six codes.
-        message: the error, as a sentence.
-        step_id: the step.
-        tool_name: the tool that the step calls.
-        argument_path: the place in its arguments: `where.city`, `items[0].name`.
-        from_step_id: the step that is referred to.
-        output_path: the part of its output that is referred to.
-        expected_type: the JSON types that the argument takes: `string`, `number | null`.
-        actual_type: the JSON types of the value.
+    `argument_path` is the place in the arguments of the step (`items[0].name`), `from_step_id` and
+    `output_path` what is referred to; types are those of JSON: `string`, `number | null`.
     """
 
     code: str

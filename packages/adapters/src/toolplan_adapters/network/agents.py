@@ -10,17 +10,17 @@ from toolplan.plan.path import Json
 from toolplan.schema.tool import Tool, Toolbox, ToolError
 from toolplan.tools.search import terms
 from toolplan_adapters.contract import Briefing
-from toolplan_adapters.network.estate import (
+from toolplan_adapters.network.sources import (
     DEVICES,
     ESTATE,
     RULES,
     SEVERITIES,
+    SOURCES,
     TODAY,
     Row,
     departures,
     finding,
 )
-from toolplan_adapters.network.sources import SOURCES
 
 ANALYSIS, COMPARISON, TRACKING = (source.name for source in SOURCES)
 CONTEXT: Final = "assessment_context"

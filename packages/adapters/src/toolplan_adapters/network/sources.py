@@ -1,21 +1,58 @@
-"""The three tools that the data agent calls, as an MCP server over assessments would offer them."""
+"""A small sample network, and the three tools that the data agent asks about it.
+
+The devices with their configurations, events, earlier assessments and policies are in
+`estate.json`. It stands still at `as_of`, so the findings are the same every day.
+"""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
-from typing import Final, Literal, TypeAlias
+from importlib.resources import files
+from typing import Any, Final, Literal, TypeAlias
 
 from toolplan.schema.tool import ToolError
 from toolplan.tools.python import tool
-from toolplan_adapters.network.estate import (
-    DEVICES,
-    ESTATE,
-    RULES,
-    SEVERITIES,
-    TODAY,
-    Row,
-    departures,
+
+Row: TypeAlias = dict[str, Any]
+
+ESTATE: Final[Row] = json.loads(
+    files("toolplan_adapters.network").joinpath("estate.json").read_text("utf-8")
 )
+TODAY: Final[str] = ESTATE["as_of"][:10]
+DEVICES: Final[dict[str, Row]] = {each["device"]: each for each in ESTATE["devices"]}
+RULES: Final[dict[str, Row]] = {each["id"]: each for each in ESTATE["rules"]}
+TYPES: Final = {each["type"] for each in ESTATE["devices"]}
+SEVERITIES: Final = ("critical", "high", "medium", "low")
+
+
+def finding(rule: str, row: Row, evidence: str) -> Row:
+    """Return the finding that the device of `row` departs from a rule."""
+    known = {"rule": rule, "device": row["device"], "site": row["site"], "evidence": evidence}
+    return known | _of_rule(rule, "severity", "technology", "title", "remediation")
+
+
+def _of_rule(rule: str, *fields: str) -> Row:
+    return {key: RULES[rule][key] for key in fields}
+
+
+def departures(configs: Iterable[Row], area: str) -> list[Row]:
+    """Return a finding for each rule of `area` that a configuration departs from.
+
+    A rule requires or forbids a line that starts with its text; `device_types` empty means all.
+    """
+    found: list[Row] = []
+    for config in configs:
+        for name, rule in RULES.items():
+            if rule["area"] != area or config["type"] not in (rule["device_types"] or TYPES):
+                continue
+            line = next((each for each in config["lines"] if each.startswith(rule["text"])), None)
+            if line is None and rule["kind"] == "requires":
+                found.append(finding(name, config, f"no line starts with {rule['text']!r}"))
+            elif line is not None and rule["kind"] == "forbids":
+                found.append(finding(name, config, f"the line {line!r}"))
+    return found
+
 
 Severity: TypeAlias = Literal["", "critical", "high", "medium", "low"]
 Issues: TypeAlias = dict[tuple[str, str], str]
@@ -176,7 +213,7 @@ def _issue_rows(issues: Issues) -> list[Row]:
             "device": device,
             "site": DEVICES[device]["site"],
             "rule": rule,
-            **{key: RULES[rule][key] for key in ("severity", "technology", "title")},
+            **_of_rule(rule, "severity", "technology", "title"),
             "first_seen": first_seen,
         }
         for (device, rule), first_seen in issues.items()
