@@ -74,8 +74,7 @@ NO_HINTS: Final = Hints({})
 
 def hints(schema: Json) -> Hints:
     """Return the hints of `schema`."""
-    node = flat(schema)
-    return Hints(node) if isinstance(node, dict) else NO_HINTS
+    return Hints(flat(schema))
 
 
 ROW_KEYS: Final = ("data", "rows", "items", "results", "records")  # of several lists, the rows

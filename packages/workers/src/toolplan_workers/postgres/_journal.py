@@ -139,7 +139,7 @@ class PostgresDriver(Driver):
         self.claims = claims
         self.owner = owner or Owner.new().name
         self.place = connections.address.place
-        self.locks = self._locks = Locks(connections)
+        self.locks = self.advisory = Locks(connections)
         self._notifier = Notifier(connections)
         self._listener = Listener(connections)
         self._durations: dict[str, list[_Durations]] = {}
@@ -154,7 +154,7 @@ class PostgresDriver(Driver):
     def close(self) -> None:
         self._notifier.close()
         self._listener.close()
-        self._locks.close()
+        self.advisory.close()
         self.connections.close()
 
     def do(self, work: Callable[[Query], _T], *, sync: bool = True, is_one: bool = False) -> _T:
@@ -365,27 +365,21 @@ class PostgresJournal(Store):
         found = read_address(address)
         connections = Connections(found)
         driver = PostgresDriver(connections, Claims(lease_s, age_clock), owner)
-        worker = WriterThread(WRITERS) if worker is None else worker
-        super().__init__(driver, connections.now if clock is None else clock, worker)
-        self.locks = driver.locks
+        super().__init__(driver, clock or connections.now, worker or WriterThread(WRITERS))
+        self.locks = driver.advisory
         self.conninfo = found.conninfo
         self.transaction, self.rows = connections.transaction, connections.rows
 
     def submit(
-        self,
-        connection: Connection,
-        run: str,
-        digest: str,
-        record: RunRecord,
-        events: Sequence[Event],
+        self, connection: Connection, run: str, digest: str, record: RunRecord, new: Sequence[Event]
     ) -> None:
         """Write a new run without a lease, for another process to take; in `transaction`.
 
         Raises:
             JournalError: the run exists, or its approval was used.
         """
-        new = new_run(run, self._clock(), digest, record_text(record), events)
-        if not add_run(query_of(connection), self._driver, new, None):
+        made = new_run(run, self._clock(), digest, record_text(record), new)
+        if not add_run(query_of(connection), self._driver, made, None):
             raise run_exists(run)
 
     def forget(self, lease: Lease) -> None:
