@@ -13,6 +13,7 @@ import pytest
 
 from tests.mcp_server.served import READS, content, scripted
 from tests.mcp_server.test_http import TOKEN, connected, listening
+from toolplan.mcp_server import _server
 from toolplan.mcp_server.http import connection
 from toolplan.mcp_server.http.connection import Use, one_to_close
 from toolplan.storage.journal import Journal
@@ -88,6 +89,34 @@ async def test_sessions_that_are_left_open_keep_nobody_out(tmp_path: Path) -> No
             async with connected(url, "legacy") as client:
                 ran = await client.call_tool("run", {"plan": READS})
                 assert content(ran)["status"] == "succeeded"
+
+
+async def test_no_more_sessions_are_opened_than_are_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_server, "MOST_SESSIONS", 3)
+    with closing(Journal(tmp_path / "runs.sqlite")) as journal:
+        async with listening(journal, scripted().toolbox) as url, httpx2.AsyncClient() as http:
+            for status in (200, 200, 200, 503):
+                opened = await http.post(url, json=INITIALIZE, headers=SPOKEN)
+                assert opened.status_code == status
+            async with connected(url, "auto") as client:  # has no session
+                assert (await client.list_tools()).tools
+
+
+@pytest.mark.parametrize("bound", ["MOST", "MOST_OF_PEER"])
+async def test_connections_are_bounded_of_all_peers_and_of_each(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bound: str
+) -> None:
+    monkeypatch.setattr(connection, bound, 3)
+    with closing(Journal(tmp_path / "runs.sqlite")) as journal:
+        async with listening(journal, scripted().toolbox) as url:
+            address = httpx2.URL(url)
+            opened = [await asyncio.open_connection(address.host, address.port) for _ in range(4)]
+            assert await asyncio.wait_for(opened[0][0].read(), 10) == b""
+            assert not any(reader.at_eof() for reader, _ in opened[1:])
+            for _, writer in opened:
+                writer.close()
 
 
 class _Place(NamedTuple):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import re
 import stat
 from collections.abc import Callable
 from pathlib import Path
@@ -70,6 +71,8 @@ def test_install_twice_and_uninstall_byte_for_byte(path: Path, tmp_path: Path) -
         "servers": json.loads(done.servers.read_text())["mcpServers"],
         "stays": dict(done.stays),
     }
+    environment = dict.fromkeys(re.findall(r"\$\{(\w+)", done.servers.read_text()), "x")
+    assert read_servers(done.servers, environment).keys() == shown["servers"].keys()
     text = f"{after.decode()}\n----\n{json.dumps(shown, indent=2)}\n"
     text = text.replace(str(tmp_path), "~").replace("\r", "\\r")
     if os.environ.get("UPDATE_SNAPSHOTS"):

@@ -56,6 +56,27 @@ def first(run: str = "r") -> list[Event]:
     return [RunStarted(run, "digest", ("a",), 1.0)]
 
 
+@pytest.mark.parametrize("what", ["do", "now"])
+def test_a_journal_that_cannot_be_opened_closes_its_connections(
+    what: str, tables: Tables, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    closed: list[Connections] = []
+    close = Connections.close
+
+    def failing(*_: object) -> float:
+        raise JournalError("journal-unavailable", "It is gone.", "Try again.")
+
+    def closing_(self: Connections) -> None:
+        closed.append(self)
+        close(self)
+
+    monkeypatch.setattr(Connections, what, failing)
+    monkeypatch.setattr(Connections, "close", closing_)
+    with pytest.raises(JournalError, match="It is gone"):
+        opened(tables)
+    assert len(closed) == 1
+
+
 # Its library, its address
 
 

@@ -6,6 +6,7 @@ import asyncio
 import json
 from typing import Any, cast
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from mcp.shared.message import SessionMessage
@@ -17,7 +18,7 @@ from toolplan.tools.mcp._interceptors import Interceptor
 from toolplan.tools.mcp._listing import Listing, Page, read_listing
 from toolplan.tools.mcp._owner import Request
 from toolplan.tools.mcp._results import unwrapped_schema
-from toolplan.tools.mcp._wire import clean
+from toolplan.tools.mcp._wire import LISTING, answer_to, clean
 from toolplan.tools.mcp.source import clean_schema, tools_of
 from toolplan.tools.secrets import Mask
 
@@ -146,3 +147,17 @@ def test_no_secret_is_left_in_any_text(secrets: list[str], value: Json) -> None:
     collect(json.loads(masked))
     # stars beside a rest may spell a secret of stars, and hide nothing
     assert not any(s in text for text in texts for s in secrets if "*" not in s)
+
+
+@pytest.mark.parametrize("tool", ['"\\ud800"', "[" * 151 + "]" * 151])
+async def test_what_is_no_tool_and_cannot_be_kept_ends_no_listing(tool: str) -> None:
+    sent = f'{{"id": 1, "result": {{"tools": [{tool}, {{"name": "look"}}]}}}}'
+    answer = answer_to(1, LISTING, sent)
+    assert isinstance(answer, JSONRPCResponse)
+
+    async def page(_: str | None) -> Page:
+        return Page(answer.result["tools"], {"look"}, None)
+
+    found = await read_listing("s", {}, page)
+    assert [*found.tools] == ["look"]
+    assert len(found.refused) == 1

@@ -34,6 +34,8 @@ def test_a_command_is_a_server_over_stdio() -> None:
         (None, "streamable-http"),
         ("http", "streamable-http"),
         ("streamable-http", "streamable-http"),
+        ("streamable_http", "streamable-http"),
+        ("streamableHttp", "streamable-http"),
         ("sse", "sse"),
     ],
 )

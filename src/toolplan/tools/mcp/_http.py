@@ -163,7 +163,7 @@ class Events(httpx2.AsyncByteStream):
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         """Yield the events; an error behind the last one, where text came in place of an answer."""
-        fields, data, words, is_resumable, is_answered = "", list[str](), "", False, False
+        fields, data, words, is_resumable, is_answered = list[str](), list[str](), "", False, False
         async for line in _lines(self._response):
             name, _, value = line.partition(":")
             if name == "data":
@@ -171,19 +171,19 @@ class Events(httpx2.AsyncByteStream):
             elif line.startswith(("{", "[")):  # a message that is not in a field
                 data.append(line)
             elif line and (self._asked is None or name != "event"):
-                fields += f"{line}\n"
+                fields.append(f"{line}\n")
                 is_resumable |= name == "id"
             elif not line and self._asked is None:
-                yield _sound(fields + "".join(f"data: {each}\n" for each in data) + "\n")
-                fields, data = "", []
+                yield _sound("".join([*fields, *(f"data: {each}\n" for each in data), "\n"]))
+                fields, data = [], []
             elif not line and self._asked is not None:
-                text = "\n".join(data)
+                text, head = "\n".join(data), "".join(fields)
                 found = read_messages(text, dict([self._asked]))
                 words = words if found else words_of(text) or words
                 is_answered |= not all(hasattr(each, "method") for each in found)
-                events = "".join(f"{fields}data: {to_line(each)}\n\n" for each in found)
-                yield _sound(events or f"{fields}\n")
-                fields, data = "", []
+                events = "".join(f"{head}data: {to_line(each)}\n\n" for each in found)
+                yield _sound(events or f"{head}\n")
+                fields, data = [], []
         if self._asked is not None and words and not is_answered and not is_resumable:
             why = f"The stream ended without an answer; it said: {words}"
             yield _sound(f"data: {to_line(failure(self._asked[0], why, CONNECTION_CLOSED))}\n\n")

@@ -168,7 +168,8 @@ def _sound_listing(result: dict[str, Any]) -> dict[str, Any]:
     sound: list[object] = []
     for tool in cast("list[object]", tools):
         if (why := why_unsound(tool)) is not None:
-            name: object = cast("dict[str, object]", tool).get("name", "")
+            fields = cast("dict[str, object]", tool) if isinstance(tool, dict) else {}
+            name = fields.get("name", "")
             sound.append({"name": ascii(name)[1:-1], UNSOUND: why})
         else:
             sound.append(tool)

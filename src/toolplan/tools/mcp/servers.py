@@ -35,7 +35,9 @@ _IGNORED: Final = frozenset(  # what other clients keep there; none of it approv
     {"alwaysAllow", "autoApprove", "description", "disabledTools", "icon", "name", "timeout"}
 )
 
-Transport: TypeAlias = Literal["stdio", "http", "streamable-http", "sse"]
+Transport: TypeAlias = Literal[  # what clients write, from whose files servers are taken
+    "stdio", "http", "streamable-http", "streamable_http", "streamableHttp", "sse"
+]
 
 
 class _Entry(BaseModel):

@@ -146,10 +146,10 @@ class PostgresDriver(Driver):
         self._kept = 0
         try:
             notes = connections.do(lambda each: prepare(each, self.place))
+            self.notes = notes + _clock_notes(time.time() - connections.now())
         except BaseException:
             connections.close()
             raise
-        self.notes = notes + _clock_notes(time.time() - connections.now())
 
     def close(self) -> None:
         self._notifier.close()
