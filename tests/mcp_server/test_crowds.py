@@ -79,7 +79,7 @@ SPOKEN = {
 }
 
 
-async def test_sessions_that_are_left_open_keep_nobody_out(tmp_path: Path) -> None:
+async def test_230_sessions_that_are_left_open_keep_no_client_out(tmp_path: Path) -> None:
     tools = scripted(Gives({"data": ["ann"]}))
     with closing(Journal(tmp_path / "runs.sqlite")) as journal:
         async with listening(journal, tools.toolbox) as url, httpx2.AsyncClient() as http:
