@@ -68,7 +68,9 @@ class McpToolSource:
         insights: tuple[Callable[..., object], ...] = ()
         match json_in(spec, context.folder):
             case {"toolplan": {"insights": str(named)}} if named.endswith("*"):
-                raise ToolObjectError(f"{path.name}: 'insights' names one attribute, not {named!r}.")
+                raise ToolObjectError(
+                    f"{path.name}: 'insights' names one attribute, not {named!r}."
+                )
             case {"toolplan": {"insights": str(named)}}:
                 insights = insights_in(load_attribute(named, context.folder))
             case _:
