@@ -16,8 +16,8 @@ from msgspec.structs import asdict, replace
 import toolplan
 from toolplan import providers
 from toolplan.app._decisions import metadata_of
-from toolplan.app._kept import with_learned
 from toolplan.app.home import LEARNED, home
+from toolplan.app.learned import with_learned
 from toolplan.app.limits import ADVICE
 from toolplan.app.settings import LABELS, Settings, source_tables
 from toolplan.base.errors import ToolplanError
