@@ -31,7 +31,7 @@ class LimitOptions(Struct, frozen=True):
         """Return the limits in the form in which the command line gives them."""
         if isinstance(concurrency, Mapping):
             concurrency = [f"{name}={calls}" for name, calls in concurrency.items()]
-        elif not isinstance(concurrency, list | tuple):  # what is no number is refused later
+        elif not isinstance(concurrency, list | tuple):  # other types are rejected below
             concurrency = [] if concurrency is None else [str(concurrency)]
         return cls(tuple(map(str, concurrency)), timeout_s)
 

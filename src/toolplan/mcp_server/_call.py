@@ -237,7 +237,7 @@ class Call:
         return self._ended(run, plan)
 
     async def _opened(self, run: str, answer: ElicitResult) -> Result:
-        """Give a person who opens the page time to decide, unless the call says how much."""
+        """Set the default wait for a person's decision, unless the call sets its own."""
         opens = answer.action == "accept"
         seconds: float = self._arguments.get("wait_s", _PERSON_S) if opens else 0
         return self._ended(*await self._runs.decided(run, seconds))

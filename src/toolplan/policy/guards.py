@@ -78,7 +78,7 @@ def _not_plain(text: str) -> str | None:
             return f"it holds an invisible character (U+{ord(char):04X})"
     # letters that look like others count as these: a reader, or a program, may take them so
     folded = unicodedata.normalize("NFKC", text).translate(_DOTS)
-    # and marks on letters, some of which nobody sees, do not hide what stands round them
+    # and combining characters, some of them invisible, do not hide the text around them
     folded = "".join(char for char in folded if not unicodedata.category(char).startswith("M"))
     for start in (folded[:1], folded.lstrip(" \n")[:1]):
         if start and start in _FORMULA:

@@ -232,7 +232,7 @@ def _wrapped(atoms: Iterable[Atom], first: int, rest: int) -> list[str]:
 
 
 def _parts(atoms: Iterable[Atom], room: int) -> Iterator[tuple[list[Atom], bool]]:
-    """Yield what is not divided, and whether it begins a line: after a line break in a text.
+    """Yield unbreakable pieces, and whether each begins a line, after a line break in a text.
 
     That are words, and pieces of a word that is wider than `room`.
     """

@@ -494,7 +494,7 @@ def _has_columns(node: Node) -> bool:
 def _unspoken(membership: Paths, column: Lineage) -> Paths:
     """Return the tables of which a column reads nothing, though their rows make its rows.
 
-    What is said of `a[*].b` is said of the number of its rows, too.
+    A label of `a[*].b` also applies to the row count of `a`.
     """
     spoken = {path[:2] for path in column.values | column.picks if len(path) > len(("tables", ""))}
     return frozenset(path for path in membership if path[:2] not in spoken)

@@ -167,7 +167,7 @@ class Originals:
         doubles. What makes doubles only in the first does so from these columns.
 
         Raises:
-            SqlFault: it does; it names the column and the value.
+            SqlFault: the check fails; the message names the column and the value.
         """
         if not roundings(calls) - roundings(others):
             return
@@ -183,7 +183,7 @@ class Originals:
         """Raise where a bound statement asks of clocks what only the moments behind them say.
 
         Raises:
-            SqlFault: it does; it names the time or the literal, and the way out.
+            SqlFault: the check fails; the message names the time or literal, and the fix.
         """
         every = [(name, time) for name, times in self._times.items() for time in times]
         offsets = {time.offset for _, time in every}

@@ -19,7 +19,7 @@ _MAX_FIELDS: Final = 400
 class Field(Struct, frozen=True):
     """A field at `path`: its folded name, that of its object, and the JSON types it may have.
 
-    `node` is its schema; that of a list has `items` where they are known. No types: any.
+    `node` is its schema, with `items` for a list of known items. Without types it accepts any.
     """
 
     path: Path

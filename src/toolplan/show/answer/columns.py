@@ -44,7 +44,7 @@ class Column(Struct, frozen=True):
     """A field over all rows; `at` are the indexes of the rows that have a value.
 
     `numbers` and `days` are the values of columns of these kinds, `counts` how often each category
-    occurs, most frequent first, `value` that of a constant. `is_unique` says that each row has an
+    occurs, most frequent first; `value` is set for a constant column. `is_unique`: each row has an
     identity of its own.
     """
 

@@ -37,7 +37,7 @@ _RANKS: Final = {Kind.OTHER: 2, Kind.NESTED: 3, Kind.CONSTANT: 4, Kind.EMPTY: 5}
 
 
 class Style(Struct, frozen=True):
-    """How results are put into words, as `answer` is told."""
+    """Options of the wording, as `answer` takes them."""
 
     insights: Sequence[InsightFunction] = ()
     rows: int = ROWS
