@@ -237,7 +237,7 @@ class Call:
         return self._ended(run, plan)
 
     async def _opened(self, run: str, answer: ElicitResult) -> Result:
-        """Set the default wait for a person's decision, unless the call sets its own."""
+        """Wait for the person who opened the page: `wait_s` of the call, or five minutes."""
         opens = answer.action == "accept"
         seconds: float = self._arguments.get("wait_s", _PERSON_S) if opens else 0
         return self._ended(*await self._runs.decided(run, seconds))

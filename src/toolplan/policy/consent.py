@@ -325,7 +325,7 @@ def origins_of(plan: ExecutionPlan, step: Step) -> dict[str, Json]:
 
 def _origin(value: Value | None, flow: Flow | None) -> Json:
     made_of = [] if value is None else [f"{ref.step}{print_path(ref.path)}" for ref in refs(value)]
-    if flow is None:  # what is not known is not trusted
+    if flow is None:  # an unknown flow is untrusted
         label = _SAID if value is not None and not made_of else Trust.UNTRUSTED.word
         return {"label": label, "asked": label != _SAID, "refs": [*made_of], "sources": []}
     return {

@@ -84,7 +84,7 @@ def _origin(origin: Origin, encoding: str) -> tuple[str, str]:
         each if each.isascii() and each.isprintable() else exact_text(each, encoding)[1:-1]
         for each in texts
     )
-    made_of = ", ".join(plain_texts) or "what is not known"
+    made_of = ", ".join(plain_texts) or "unknown values"
     needed = f"; {origin.needs} needed" if origin.asked and origin.needs else ""
     return f"{_BELOW}from {made_of}: {origin.label}{needed}", style
 
