@@ -132,7 +132,7 @@ def _installed(folder: Path) -> dict[str, StdioServer]:
     for name, package in packages(folder).items():
         place = folder / name
         command = place / "bin" / package.name
-        fault = "" if command.exists() else _install(package, place)
+        fault = "" if command.exists() else install(package, place)
         if fault:
             print(f"{name}: skipped, {package.name} cannot be installed: {fault}")
         else:
@@ -140,8 +140,8 @@ def _installed(folder: Path) -> dict[str, StdioServer]:
     return servers
 
 
-def _install(package: Package, place: Path) -> str:
-    """Install; give why it cannot be done, or nothing."""
+def install(package: Package, place: Path) -> str:
+    """Install a package into a virtual environment; return why it failed, or an empty text."""
     try:
         venv.create(place, with_pip=True)
         done = subprocess.run(

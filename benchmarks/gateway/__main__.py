@@ -31,6 +31,10 @@ COUNTS: Final = (20, 200, 2_000)
 SERVERS: Final = 40
 
 
+class CallFailed(Exception):
+    """A call of a task failed; no figure would be right."""
+
+
 class Task(NamedTuple):
     """What is searched for, the plan or the one call, and the calls that a direct client makes."""
 
@@ -113,13 +117,17 @@ async def context(client: Client) -> str:
     return f"{client.instructions}\n{json.dumps(tools)}"
 
 
-async def exchange(client: Client, tool: str, arguments: dict[str, Any]) -> str:
-    """Return a call and its result as text."""
+async def exchange(client: Client, tool: str, arguments: dict[str, Any]) -> tuple[str, str]:
+    """Return a call as a model writes it, and its result as a model reads it.
+
+    Raises:
+        CallFailed: the call failed.
+    """
     result = await client.call_tool(tool, arguments)
-    if result.is_error:
-        raise SystemExit(f"{tool} failed: {result.content}")
     said = "".join(block.text for block in result.content if isinstance(block, TextContent))
-    return f"{json.dumps({'name': tool, 'arguments': arguments})}\n{said}"
+    if result.is_error:
+        raise CallFailed(f"{tool} {json.dumps(arguments)[:300]} failed: {said}")
+    return json.dumps({"name": tool, "arguments": arguments}), said
 
 
 async def measured(tools: Toolbox, count: Callable[[str], int], folder: Path) -> dict[str, Any]:
@@ -129,12 +137,12 @@ async def measured(tools: Toolbox, count: Callable[[str], int], folder: Path) ->
     async with app, Backend(app) as backend, Client(make_server(backend)) as client:
         found["gateway"] = count(await context(client))
         for task in tasks() if tools is TOOLS else ():
-            search = count(await exchange(client, "search", {"query": task.query}))
-            run = count(await exchange(client, "run", task.run))
+            search = count("\n".join(await exchange(client, "search", {"query": task.query})))
+            run = count("\n".join(await exchange(client, "run", task.run)))
             direct = 0
             for name, arguments in task.direct:
                 one = {"tool": name, "args": arguments}
-                said = (await exchange(client, "run", one)).partition("\n")[2]
+                _, said = await exchange(client, "run", one)
                 direct += count(f"{json.dumps({'name': name, 'arguments': arguments})}\n{said}")
             row = {"task": task.name, "search": search, "run": run, "direct": direct}
             row["calls"] = len(task.direct)

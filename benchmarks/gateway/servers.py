@@ -23,28 +23,27 @@ import shutil
 import statistics
 import subprocess
 import time
-import venv
 from collections.abc import AsyncGenerator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from mcp import Client, StdioServerParameters
-from mcp.types import TextContent
 
 import toolplan
-from benchmarks.gateway.__main__ import context
+from benchmarks.gateway.__main__ import CallFailed, context, exchange
 from benchmarks.gateway.tasks import Task, tasks, world
 from benchmarks.llama import llama_server, versions
+from benchmarks.mcp_servers import Package, install
 from toolplan.cli.mcp import GRACE_S
 from toolplan.mcp_server import Backend, make_server
 from toolplan.policy.approval import approve
 
 PYTHON: Final = {
-    "time": ("mcp-server-time",),
-    "git": ("mcp-server-git",),
+    "time": Package("mcp-server-time"),
+    "git": Package("mcp-server-git"),
     # written for the older SDK, and does not say so
-    "db": ("mcp-server-sqlite", "mcp<2"),
+    "db": Package("mcp-server-sqlite", ("mcp<2",)),
 }
 NODE: Final = {"files": "server-filesystem", "memory": "server-memory"}
 CODE_MODE: Final = """search(query: string): Finds tools; returns their TypeScript signatures.
@@ -55,10 +54,6 @@ program that does the whole task; use Promise.all for calls that need not wait f
 CALLS: Final = 60
 Servers: TypeAlias = "dict[str, StdioServerParameters]"
 READS: Final = {"db.read_query": "read", "db.describe_table": "read"}
-
-
-class CallFailed(Exception):
-    """A call of a task failed; no figure would be right."""
 
 
 class Row(NamedTuple):
@@ -77,17 +72,14 @@ class Row(NamedTuple):
 def installed(folder: Path) -> Servers:
     """Install what is missing; return how each server is started."""
     found: dict[str, str] = {}
-    for name, packages in PYTHON.items():
-        place = folder / name
-        found[name] = str(place / "bin" / packages[0])
+    for name, package in PYTHON.items():
+        found[name] = str(folder / name / "bin" / package.name)
+        if not Path(found[name]).exists() and (fault := install(package, folder / name)):
+            raise SystemExit(f"{package.name} cannot be installed: {fault}")
+    for name, server in NODE.items():
+        found[name] = str(folder / "node_modules" / ".bin" / f"mcp-{server}")
         if not Path(found[name]).exists():
-            venv.create(place, with_pip=True)
-            pip = [str(place / "bin" / "python"), "-m", "pip", "install", "-q", *packages]
-            subprocess.run(pip, check=True)
-    for name, package in NODE.items():
-        found[name] = str(folder / "node_modules" / ".bin" / f"mcp-{package}")
-        if not Path(found[name]).exists():
-            whole = f"@modelcontextprotocol/{package}"
+            whole = f"@modelcontextprotocol/{server}"
             npm = shutil.which("npm") or "npm"
             subprocess.run([npm, "install", "--silent", whole], cwd=folder, check=True)
     data = folder / "world"
@@ -108,9 +100,7 @@ def installed(folder: Path) -> Servers:
 
 
 @asynccontextmanager
-async def gateway(
-    folder: Path, servers: dict[str, StdioServerParameters]
-) -> AsyncGenerator[Client]:
+async def gateway(folder: Path, servers: Servers) -> AsyncGenerator[Client]:
     """Start the gateway over all servers; a person approves each plan at once."""
     entries = {
         name: {"command": each.command, "args": each.args, "env": each.env or {}}
@@ -142,19 +132,6 @@ async def directly(servers: Servers) -> AsyncGenerator[dict[str, Client]]:
             name: await opened.enter_async_context(Client(parameters))
             for name, parameters in servers.items()
         }
-
-
-async def exchange(client: Client, name: str, arguments: dict[str, Any]) -> tuple[str, str]:
-    """Return a call as a model writes it, and its result as a model reads it.
-
-    Raises:
-        CallFailed: the call failed.
-    """
-    result = await client.call_tool(name, arguments)
-    text = "".join(block.text for block in result.content if isinstance(block, TextContent))
-    if result.is_error:
-        raise CallFailed(f"{name} {json.dumps(arguments)[:300]} failed: {text}")
-    return json.dumps({"name": name, "arguments": arguments}), text
 
 
 def leaf(group: BaseExceptionGroup[CallFailed]) -> BaseException:
