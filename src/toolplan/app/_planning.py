@@ -44,7 +44,7 @@ _MISSING: Final = {
 
 
 class Planning(Struct, frozen=True):
-    """What proposes plans: a planner, its attempts, and the model that is named, with its usage.
+    """A planner with its attempts, the named model, and that model's usage.
 
     `reading` returns the model of the tool `extract`; None where no model is named.
     """

@@ -78,7 +78,7 @@ class Progress:
     """
 
     def __init__(self, plan: Plan, taken: int = 0) -> None:
-        """Begin a run of `plan` with so many events that were taken from earlier runs."""
+        """Begin a run of `plan` whose first events were taken from earlier runs."""
         self.done = 0.0
         self.total = float(len(plan.steps))
         self.message = ""

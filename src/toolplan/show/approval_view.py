@@ -80,7 +80,7 @@ def _step_lines(step: EffectStep, screen: Screen) -> Iterator[Line]:
 
 
 def head_lines(text: str, style: str, screen: Screen) -> Iterator[Line]:
-    """Yield a line that is not a value: it is wrapped."""
+    """Yield a line of prose, wrapped."""
     below = text[: len(text) - len(text.lstrip())] + "  "
     return wrapped((Piece(screen.fit(text), style),), screen.width, below=below)
 

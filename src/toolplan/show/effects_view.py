@@ -75,7 +75,7 @@ def _step_lines(step: str, calls: Sequence[Effect], screen: Screen) -> Iterator[
 
 
 def _origin(origin: Origin, encoding: str) -> tuple[str, str]:
-    """Return where a value comes from, and how far it is to be trusted, with the style of that."""
+    """Return the origin and the trust of a value as a line, and its style."""
     style = "red" if origin.asked else "dim"
     if origin.label is Trust.SAID:
         return f"{_BELOW}said", style

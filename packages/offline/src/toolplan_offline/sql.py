@@ -41,7 +41,7 @@ def literal(value: object) -> str:
 
 
 def day(found: Field, table: str = "") -> str:
-    """Return a date's column; what is declared as a text must be a date."""
+    """Return the column of a date, cast where the schema declares a string."""
     column = table + name(found.name)
     return f"CAST({column} AS DATE)" if found.json == "string" else column
 

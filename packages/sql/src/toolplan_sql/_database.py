@@ -181,7 +181,7 @@ class Database:
         return examine(text, tree, tables, self._functions())
 
     def lineage(self, statement: Statement, tables: Mapping[str, Table]) -> StatementLineage | None:
-        """Return the lineage of what `statement` gives, None where it cannot be followed."""
+        """Return the lineage of the result of `statement`, None where it cannot be followed."""
         try:
             return StatementLineage(statement.tree, tables, self._functions().over_rows)
         except (Lost, RecursionError):

@@ -71,7 +71,7 @@ class Relation(Struct, frozen=True):
         return Lineage(self.everything)
 
     def column(self, name: str) -> Lineage | None:
-        """Return the lineage of a column, None where there is none of that name."""
+        """Return the lineage of a column, None for an unknown name."""
         folded = name.casefold()
         found = [each.lineage for each in self.items if each.name == folded]
         own = (("tables", self.base, EVERY), folded)
@@ -98,7 +98,7 @@ class Relation(Struct, frozen=True):
 
 
 class Read(Struct, frozen=True):
-    """What an expression reads, and what decides which of it.
+    """The columns that an expression reads, and those that select among them.
 
     `over_rows`: it computes over many rows; `no_columns`: it counts rows, whatever they hold.
     """

@@ -262,7 +262,7 @@ def _percentile_problem(name: str, arguments: list[Node]) -> str | None:
 
 
 def _shares(expression: Node) -> list[float] | None:
-    """Return the number that a literal says, or those of a list of literals; else None."""
+    """Return the number of a literal, or the numbers of a list of literals, else None."""
     if text_of(expression, "function_name") == "list_value":
         parts = [_shares(each) for each in arguments_of(expression)]
         return None if None in parts else [n for part in parts for n in part or ()]

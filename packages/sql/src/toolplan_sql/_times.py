@@ -146,7 +146,7 @@ def measures_time(calls: Iterable[Call]) -> bool:
 
 
 def reads_clocks_as_utc(calls: Iterable[Call]) -> bool:
-    """Return whether a bound statement takes what clocks show for what those of UTC show."""
+    """Return whether a bound statement reads local times as UTC."""
     return any(
         not _CLOCK_TYPES.isdisjoint(call.types)
         and (

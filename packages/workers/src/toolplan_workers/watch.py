@@ -1,4 +1,4 @@
-"""The watch of a worker: its own signs of life, and those of others, whose runs it gives on."""
+"""The watch of a worker: its heartbeat, and those of others, whose runs it hands over."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ SILENT_S: Final = 10.0
 _LOOK_S: Final = 0.4
 """How often a worker looks for dead ones: a run of theirs waits about that long."""
 _SILENT_EVERY: Final = 4
-"""At each of so many looks it also extends its slots and asks for workers that hang."""
+"""Looks between two extensions of its slots, when it also asks for hanging workers."""
 _LOST_EVERY: Final = 75
-"""At each of so many looks it puts back runs that have no job."""
+"""Looks between two searches for runs without a job, which it puts back."""
 _PAUSE_S: Final = 1.0
 """How long it pauses after an error."""
 

@@ -48,7 +48,7 @@ class Fault(Struct, frozen=True):
 
     @property
     def problem(self) -> str:
-        """What is wrong there, with its code and scenario."""
+        """The problem there, with its code and scenario."""
         message = cut(printable(self.message), _MESSAGE_WIDTH)
         return f"{message} [{printable(self.code)}; {printable(self.scenario)}]"
 

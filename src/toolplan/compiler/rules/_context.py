@@ -195,7 +195,7 @@ class PlanContext:
         return tuple(Call(f"/steps/{at}", step, self.called[step.tool]) for at, step in steps)
 
     def constants(self, *, literal_only: bool = True) -> Iterator[Constant]:
-        """Yield what is written out; perhaps without the arguments that always must be."""
+        """Yield the constants; optionally without arguments that must be literals."""
         for call in self.calls:
             left_out = () if literal_only or call.tool is None else call.tool.input.literal_only
             for name, place, value in call.values:
@@ -224,7 +224,7 @@ class PlanContext:
 
     @cached_property
     def violations(self) -> tuple[tuple[Call, Violation], ...]:
-        """What is wrong in the literal arguments; pointers are relative to the arguments.
+        """Violations in the literal arguments; pointers are relative to the arguments.
 
         Problems that the tool itself reports are included.
         """

@@ -28,7 +28,7 @@ _TOO_SLOW: Final = b"HTTP/1.1 408 Request Timeout\r\nconnection: close\r\nconten
 
 
 class Use(IntEnum):
-    """What a connection is needed for; the lowest is closed first."""
+    """Uses of a connection; the lowest is closed first."""
 
     IDLE = 0  # there is no whole request
     LISTENING = 1  # a stream of events, which a client opens again
@@ -66,7 +66,7 @@ class Connection(H11Protocol):
 
     @property
     def use(self) -> Use:
-        """What it is needed for."""
+        """Its current use."""
         cycle = vars(self).get("cycle")
         if cycle is None or cycle.response_complete or cycle.more_body:
             return Use.IDLE

@@ -44,7 +44,7 @@ EARLIER: Final = "run:"
 _EARLIER_RUN: Final = re.compile(EARLIER + "[0-9A-Za-z_-]{1,200}")
 
 OPENING: Final = "${"
-"""Text without it holds no reference and no escape: it is what it says."""
+"""Fast path: a text without it is a plain literal."""
 
 MOST_PROBLEMS: Final = 20
 """Maximum number of problems reported of one text."""
@@ -67,7 +67,7 @@ class ReferenceSyntaxError(ToolplanError, ValueError):
 
 
 class TextProblem(Struct, frozen=True):
-    """What is wrong with one reference of a text; `offset` counts from the text's start."""
+    """A problem of one reference in a text; `offset` counts from the text's start."""
 
     code: str
     message: str
@@ -81,7 +81,7 @@ class TextProblem(Struct, frozen=True):
 
 
 class ParsedText(Struct, frozen=True):
-    """What a text says. Where there are problems, `value` is the text itself."""
+    """A parsed text. Where there are problems, `value` is the text itself."""
 
     value: Value
     problems: tuple[TextProblem, ...] = ()

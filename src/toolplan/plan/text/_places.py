@@ -1,4 +1,4 @@
-"""Where the values and the keys of a JSON text stand, and changes that leave all else as it is."""
+"""Positions of values and keys in a JSON text, and edits that keep all other characters."""
 
 from __future__ import annotations
 

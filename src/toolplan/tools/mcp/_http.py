@@ -29,7 +29,7 @@ NO_ACCESS: Final = -32_090
 """The code of an answer for want of a sign-in; the SDK gives it no meaning."""
 
 Asked: TypeAlias = tuple[RequestId, str] | None
-"""The id and the method of a request; None for what wants no answer."""
+"""The id and the method of a request; None for a notification."""
 
 _SESSION: Final = "mcp-session-id"
 _NEVER_REACHED: Final = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout)
@@ -219,5 +219,5 @@ async def _lines(response: httpx2.Response) -> AsyncIterator[str]:
 
 
 def _sound(text: str) -> bytes:
-    """Return `text` in UTF-8: what was none is an escape in JSON that the SDK refuses."""
+    """Return `text` in UTF-8; invalid bytes become an escape that the SDK refuses."""
     return text.encode("utf-8", "backslashreplace")
