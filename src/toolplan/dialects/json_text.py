@@ -12,7 +12,6 @@ import heapq
 import json
 import math
 import re
-import sys
 from collections.abc import Callable
 from decimal import Decimal
 from typing import Final, TypeAlias
@@ -391,7 +390,7 @@ def _nearest(word: str) -> int | float:
     if word == "NaN":
         return 0.0
     if not _WHOLE_NUMBER.fullmatch(word):
-        most = sys.float_info.max
-        return max(min(float(word), most), -most)
+        number = float(word)
+        return number if math.isfinite(number) else math.copysign(1.7e308, number)
     # Python refuses to read the longest ones
     return max(min(int(word[:30]), LARGEST_INTEGER), -LARGEST_INTEGER)
