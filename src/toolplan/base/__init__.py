@@ -1,1 +1,1 @@
-"""What all rooms stand on: errors, extensions, threads, and what the release is called."""
+"""Foundations of all rooms: errors, extensions, threads, the version."""

@@ -1,4 +1,4 @@
-"""What each code of a `ToolplanError` means, and what to do: for `toolplan explain`."""
+"""The pages of `toolplan explain` for the codes of `ToolplanError`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-# A code and what it means; below it, indented, how to fix it.
+# A code and its meaning; indented below, the fix.
 _TEXTS: Final = """\
 # what was asked for
 usage: The command or the call has arguments that cannot be used as they are.

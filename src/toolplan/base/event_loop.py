@@ -1,4 +1,4 @@
-"""An event loop of a command: it ends, whatever the tools that ran in it still do.
+"""An event loop for commands, which ends even while tools still run.
 
 `asyncio.run` waits without a limit for tasks that swallow their cancellation, and for threads.
 """

@@ -60,7 +60,7 @@ class EntryPoint(Struct, frozen=True):
 
     @property
     def kind(self) -> str:
-        """What it is: a dialect, say."""
+        """The kind of object: a dialect, for example."""
         return KINDS.get(self.group, f"{self.group} entry point")
 
     @property
@@ -69,10 +69,10 @@ class EntryPoint(Struct, frozen=True):
         return f"{self.kind} {self.name!r} of the package {self.package}"
 
     def call(self, function: Callable[_P, _T], *args: _P.args, **options: _P.kwargs) -> _T:
-        """Return what a function of the package returns.
+        """Call a function of the package and return its result.
 
         Raises:
-            ExtensionError: it raises what is no error of toolplan.
+            ExtensionError: it raised anything but an error of toolplan.
         """
         try:
             return function(*args, **options)
@@ -209,7 +209,7 @@ class Extensions(Mapping[str, _T], Generic[_T]):
 
 
 def described(value: object) -> str:
-    """Return what `value` is, as an error says it."""
+    """Describe `value` for an error message."""
     return "None" if value is None else f"a value of type {type(value).__name__}"
 
 
@@ -239,7 +239,7 @@ def _metadata_folders(folder: str) -> list[str]:
     try:
         return [name for name in os.listdir(folder) if name.endswith((".dist-info", ".egg-info"))]
     except OSError:
-        return []  # what is on the path need not be a folder, nor be there
+        return []  # an entry of the path may be a file, or missing
 
 
 def _written(folder: str) -> Iterable[metadata.EntryPoint]:

@@ -20,10 +20,10 @@ from typing import Any, Final, ParamSpec, TypeVar
 from toolplan.base.errors import ToolplanError
 
 MAX_THREADS: Final = 512
-"""The most calls of one source at the same time; a run makes at most 32 by default."""
+"""Maximum number of concurrent calls of one source; a run makes at most 32 by default."""
 
 MAX_HUNG: Final = 512
-"""The most calls of one source that may hang before no more of its calls are made."""
+"""Maximum number of hanging calls of one source; beyond it, its calls are refused."""
 
 _REPORTED: Final = frozenset((1, 10, 100, MAX_HUNG))
 _STOP_AGAIN_S: Final = 0.05
@@ -171,10 +171,10 @@ async def run_in_thread(
     *,
     on_cancel: Callable[[], None] | None = None,
 ) -> _Result:
-    """Return what `function` gives, called in a thread with the context variables of the caller.
+    """Return the result of `function`, called in a thread with the caller's context variables.
 
     When the caller is cancelled, the call is given up. Then `on_cancel` is called, again and again
-    until the thread is done; without it the thread is left alone with what it does.
+    until the thread is done; without it the thread runs on by itself.
 
     Raises:
         CallsHang: too many earlier calls were given up and still run.
@@ -196,5 +196,5 @@ async def run_in_thread(
 async def in_thread(
     function: Callable[_Given, _Result], *args: _Given.args, **named: _Given.kwargs
 ) -> _Result:
-    """Return what `function` gives, called in a thread that no tool can keep busy."""
+    """Return the result of `function`, called in a thread that tools cannot occupy."""
     return await run_in_thread(partial(function, *args, **named), threads_of(""))

@@ -31,7 +31,7 @@ class CannotRun(ToolplanError, ValueError):
 
 
 def no_call_waits(place: str) -> CannotRun:
-    """Return the error for a decision on calls, at `place`, that wait for nobody."""
+    """Return the error for a decision on calls, at `place`, that do not wait for a person."""
     return CannotRun(
         f"No call {place} waits for a person.", "`toolplan show RUN` shows what waits."
     )
@@ -105,18 +105,18 @@ class RunOptions(Struct, frozen=True):
     """Concurrency, timeouts and sizes of a run.
 
     Attributes:
-        concurrency: the most calls at the same time. When it is reached, steps on the critical
+        concurrency: maximum number of concurrent calls. When it is reached, steps on the critical
             path start first.
         timeout_s: seconds for each attempt of a call, unless its step has a timeout.
         backoff_s: seconds before the second attempt; doubled before each further one, up to 5 s.
         grace_s: seconds to wait for cancelled calls to end.
-        result_size: the most characters and values of one result.
-        value_size: the most bytes, about, that the arguments of a call take, or the plan's output;
+        result_size: maximum number of characters and values of one result.
+        value_size: maximum bytes, estimated, of the arguments of a call, or of the plan's output;
             more fails the step, or the run, before it is built.
-        run_size: the most bytes, about, of all results of the run together. No call starts while
+        run_size: maximum bytes, estimated, of all results of the run together. No call starts while
             the arguments of those in flight take more.
-        tool_concurrency: the most calls at the same time of single tools, by name.
-        source_concurrency: the most calls at the same time of all tools of a source, by name.
+        tool_concurrency: maximum number of concurrent calls of single tools, by name.
+        source_concurrency: maximum number of concurrent calls of all tools of a source, by name.
         journal_timeout_s: seconds to retry a journal that cannot be written.
         shared_limits: limits that other runs share, by the names of tools and sources.
     """
@@ -251,5 +251,5 @@ def callees(
 
 
 def too_many_calls(limits: Limits) -> Failure:
-    """Return why a call is not made that the limit does not allow."""
+    """Return the failure of a call beyond the limit."""
     return Failure("too-many-calls", f"The run would make more than {limits.calls} calls.")

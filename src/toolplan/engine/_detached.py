@@ -55,7 +55,7 @@ def prepare(
         tools: at least the tools that the plan calls.
         approval: the approval of a plan with effects; without one the run waits. With a
             `ValueApproval` it starts, and each call with effects waits once its values are known.
-        limits: the most steps.
+        limits: maximum number of steps.
         run_id: the name of the run; empty for a new one.
         clock: seconds since the epoch.
 

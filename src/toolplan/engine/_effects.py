@@ -54,7 +54,7 @@ class EffectCalls:
         self.decisions = recovered.decisions
         self.in_doubt: set[Slot] = set()
         self._doubts = recovered.doubts
-        self._before = recovered.before
+        self._previous_owner = recovered.previous_owner
         self._taken: set[Slot] = set()
 
     def begun_items(self, step: str) -> list[int]:
@@ -65,8 +65,8 @@ class EffectCalls:
         """Return why a call that an earlier process started is in doubt."""
         known = self._doubts.get(slot)
         failure = _lost(slot) if known is None else known.failure
-        if self._before and self._before not in failure.message:
-            failure = replace(failure, message=f"{failure.message} {_LIVES % self._before}")
+        if self._previous_owner and self._before not in failure.message:
+            failure = replace(failure, message=f"{failure.message} {_LIVES % self._previous_owner}")
         return Doubtful(failure, None if known is None else known.result)
 
     def is_noted(self, slot: Slot, doubt: Doubtful) -> bool:

@@ -1,4 +1,4 @@
-"""What a run needs besides its plan, and how a process asks its runs to leave."""
+"""The context of a run besides its plan, and the request to leave its runs."""
 
 from __future__ import annotations
 

@@ -16,10 +16,10 @@ from toolplan.schema import Violation
 from toolplan.schema.tool import Arguments, OutcomeUnknown, Tool, ToolError
 
 MAX_MESSAGE: Final = 2_000
-"""The number of characters that are kept of a tool's error message."""
+"""Maximum number of characters kept of a tool's error message."""
 
 MAX_KEPT: Final = 50_000
-"""The number of characters that are kept of a result that cannot be used."""
+"""Maximum number of characters kept of a result that cannot be used."""
 
 _KEPT_DEPTH: Final = 100
 _ADDRESS: Final = re.compile(r" at 0x[0-9a-fA-F]+")
@@ -116,7 +116,7 @@ def _short_repr(value: object) -> str:
 
 
 def returned_with(error: BaseException) -> Json:
-    """Return what came back before a tool raised `error`, as `kept_result`; None if nothing did."""
+    """Return the result that came before `error` was raised, as `kept_result`, or None."""
     for member in lost_calls.members_of(error):
         if (kept := returned_with(member)) is not None:
             return kept
@@ -125,7 +125,7 @@ def returned_with(error: BaseException) -> Json:
 
 
 def tool_failure(error: BaseException, *, repeatable: bool) -> Failure:
-    """Return what a tool raised, which may be an exception that cannot be printed.
+    """Return the failure for an exception of a tool, which may be impossible to print.
 
     Of a call that is not `repeatable` its code says whether the call may have taken effect.
     """

@@ -1,4 +1,4 @@
-"""The inputs of a step, filled from earlier outputs, and what a policy looks at in them."""
+"""The inputs of a step, filled from earlier outputs and checked against the policy."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def filled(
 ) -> Arguments | Failure:
     """Return the arguments of one call of `step`, checked against what `tool` accepts.
 
-    What is filled in counts as used in `budget`. `guards` are what arguments are looked at for.
+    The filled values count as used in `budget`. `guards` are the checks of arguments.
     """
     args: Arguments = {}
     name = ""
@@ -121,7 +121,7 @@ class FlowChecks:
     """Checks the policy during one run, from the moment its plan is complete.
 
     Attributes:
-        guards: what arguments are looked at for, by step and argument.
+        guards: the checks of arguments, by step and argument.
     """
 
     def __init__(self, tools: Mapping[str, Tool]) -> None:

@@ -32,7 +32,7 @@ from toolplan.plan.path import Json
 
 
 class Outcomes:
-    """What the steps that are over gave: outputs, failures and skips.
+    """The results of finished steps: outputs, failures and skips.
 
     Attributes:
         outputs: the outputs, by step.

@@ -32,7 +32,7 @@ class PagedCall:
     Attributes:
         queued: the pages that wait for their turn.
         running: the number of pages that are asked for now.
-        attempts: the most attempts that a page took.
+        attempts: maximum number of attempts of one page.
     """
 
     __slots__ = ("_failed", "_known", "attempts", "pager", "queued", "running", "step", "tool")

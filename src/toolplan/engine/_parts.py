@@ -1,4 +1,4 @@
-"""Which outputs of a run are over a part of a list, and what that says about their readers."""
+"""Outputs over parts of lists, and the steps that read them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NO_PARTS: tuple[Partial, ...] = ()
 def own_part(
     step: str, tool: Tool, args: Arguments, output: Json, said: Mapping[str, Json]
 ) -> tuple[Partial, ...]:
-    """Return what `output`, the result of one call of `tool`, lacks of its list.
+    """Return the part of its list that `output`, the result of one call of `tool`, has.
 
     `said` is what the tool reported beside it.
     """
@@ -84,7 +84,7 @@ def _parts_of(
 
 
 def _needs_no_other_row(path: Path, part: Partial) -> bool:
-    """Return whether what is at `path` is the same whether rows are missing or not."""
+    """Return whether the value at `path` is the same with and without missing rows."""
     # the total counts all rows; one row is that row
     return (bool(part.total_path) and path == part.total_path) or any(
         type(each) is int for each in path

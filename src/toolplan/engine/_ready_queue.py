@@ -111,7 +111,7 @@ class ReadyQueue:
             on_room: called when other runs have left room for entries that wait.
         """
         self.entries: list[int] = []
-        """The entries that could start now, for who only wants to know whether there are any."""
+        """The entries that could start now; other code only tests whether there are any."""
         self._ranks = ranks
         self._places: list[int] = []  # by position, once ranks are known
         self._order: list[int] = []  # positions by place

@@ -166,9 +166,9 @@ class EventRecorder:
         return self._journal is None or self._lease is None or self._journal.is_current(self._lease)
 
     @property
-    def before(self) -> str:
-        """The process that had the run before, in words, if it still exists; else empty."""
-        return "" if self._lease is None else self._lease.before
+    def previous_owner(self) -> str:
+        """The process that had the run, if it still exists; else empty."""
+        return "" if self._lease is None else self._lease.previous_owner
 
     async def release(self) -> None:
         """Release the lease of a run that is not resumed after all."""
@@ -190,7 +190,7 @@ class EventRecorder:
             on_room=lambda: self.on_room(),
             timeout_s=self._timeout_s,
         )
-        for event in self._before or ():  # what happened while the run was being accepted
+        for event in self._before or ():  # events of the time in which the run was accepted
             self._writer.add(event)
         self._before = None
 
@@ -219,7 +219,7 @@ class EventRecorder:
                 )
             if not is_over:
                 raise
-            # what came of the run is known here, and matters more than that it was not kept
+            # the result of the run is known, and matters more than the failed write
             _LOG.warning("The end of run %s could not be kept in the journal: %s", lease.run, error)
         finally:
             writer.close()

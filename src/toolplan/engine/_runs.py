@@ -136,7 +136,8 @@ async def continue_run(
         decided = _decided(runnable, execution, recovered, decisions)
         known = {(each.step, each.item): each for each in decided}
         decisions_so_far = {**recovered.decisions, **known}
-        recovered = replace(recovered, decisions=decisions_so_far, before=recorder.before)
+        owner = recorder.previous_owner
+        recovered = replace(recovered, decisions=decisions_so_far, previous_owner=owner)
         scheduler = _whole_scheduler(execution, runnable, recovered)
         _check_unchanged(record_of(runnable.plan, execution.tools), record)
         approval = RunApproval(execution, runnable, scheduler, recovered)
@@ -184,7 +185,7 @@ def _whole_scheduler(execution: Execution, runnable: Runnable, recovered: Recove
 
 
 def frozen(plan: ExecutionPlan, tools: Mapping[str, Tool]) -> Runnable:
-    """Return what will run of `plan`.
+    """Return the plan that will run, which later changes of `plan` cannot reach.
 
     Of a plan with effects this is a private copy, with the digest of that copy and of `tools`: a
     change of the plan or its tools after the check has another digest, and a later change of `plan`
@@ -361,7 +362,7 @@ async def _ask_or_end(approval: RunApproval, execution: Execution, *, is_new: bo
 
 
 def record_of(plan: ExecutionPlan, tools: Mapping[str, Tool]) -> RunRecord:
-    """Return what the journal keeps of the plan and tools of a run."""
+    """Return the record of a run in the journal."""
     used = dict.fromkeys(step.tool for step in plan.plan.steps)
     return RunRecord(
         plan=dump(plan.plan),
@@ -438,7 +439,7 @@ def _decided(
 
 
 def _is_what_came(recovered: Recovered, slot: Slot, output: Json) -> bool:
-    """Return whether `output` is exactly what the call in doubt returned, off its schema."""
+    """Return whether `output` is exactly the result of the call in doubt, valid or not."""
     known = recovered.doubts.get(slot)
     match None if known is None else known.result:
         case {"json": came}:

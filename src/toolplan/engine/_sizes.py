@@ -16,7 +16,7 @@ PLAIN: Final = frozenset((int, float, bool, type(None)))
 
 
 class TooLarge(ValueError):
-    """A value would be larger than what is left of its budget."""
+    """A value would be larger than the rest of its budget."""
 
 
 class Budget:
@@ -32,7 +32,7 @@ class Budget:
         """Count a copy of `value`.
 
         Raises:
-            TooLarge: it is more than what is left.
+            TooLarge: it is more than the rest.
         """
         if type(value) in PLAIN:
             return

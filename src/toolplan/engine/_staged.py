@@ -1,4 +1,4 @@
-"""Calls that wait for a person, with their values, and what was decided about them.
+"""Calls that wait for a person, with their values, and the decisions about them.
 
 A call that waits takes no place among the calls in flight: all that does not depend on it runs.
 When nothing else can, the person is asked, or the run ends as a waiting one.
@@ -65,7 +65,7 @@ class Stage:
     ) -> None:
         """Hold the calls of the steps of `plan` that a person approves, except those of shapes.
 
-        `consents` are what was decided in earlier processes.
+        `consents` are the decisions of earlier processes.
         """
         tools, recorder = execution.tools, execution.recorder
         asked = {*plan.effects, *(s.id for s in plan.plan.steps if tools[s.tool].has_effects)}
@@ -121,7 +121,7 @@ class Stage:
         return ((call.step.id, call.index), self._digest(call)) in self._allowed
 
     def ask(self) -> bool:
-        """Ask who decides about the calls that wait; return False if there is no one to ask."""
+        """Ask the decider about the waiting calls; return False without a decider."""
         approval = self._approval
         is_asked = approval.decide is not None or approval.policy_engine is not None
         if self._asking is None and is_asked and self._waiting:
@@ -215,7 +215,7 @@ class Stage:
         return self._steps.start_waiting()
 
     async def _judgements(self, effects: Iterable[Effect]) -> dict[str, Consent]:
-        """Return what the policy engine decides about `effects`, by step.
+        """Return the decisions of the policy engine about `effects`, by step.
 
         It is asked once: what it leaves to a person stays with that person.
         """
@@ -228,7 +228,7 @@ class Stage:
         return found
 
     async def _answers(self, effects: tuple[Effect, ...]) -> dict[str, Consent]:
-        """Return what a person decides about `effects`, by step."""
+        """Return the decisions of a person about `effects`, by step."""
         decide = self._approval.decide
         if decide is None or not effects:
             return {}

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 class Scheduler:
     """Runs one plan, or its remaining steps."""
 
-    # objects with more than 30 attributes of their own are several times as slow to read
+    # reading an object with more than 30 attributes takes several times as long
     __slots__ = (
         "__weakref__", "_budget", "_calls_left", "_clock", "_closed", "_complete", "_concurrency",
         "_effects", "_emit", "_fans", "_free", "_graph", "_held", "_limits", "_list_bytes_left",

@@ -34,7 +34,7 @@ MAX_INTEGER_BITS: Final = 13_000
 """Longer integers cannot be printed: Python refuses more than 4,300 digits."""
 
 MAX_VALUE_SIZE: Final = 100_000_000
-"""The most bytes that the arguments of one call, or a plan's output, take."""
+"""Maximum bytes of the arguments of one call, or of a plan's output."""
 
 _MOST_FLAT: Final = 16
 _LARGEST_FLAT: Final = 2**63
@@ -71,8 +71,8 @@ def resolve(
     """Return a copy of `value` with its references filled from `outputs`.
 
     `item` and `index` are those of one call of a step with `for_each`; `index` is None otherwise.
-    Outputs are data: text in them that looks like a reference is not filled. What is filled in is
-    taken from `budget` before it is copied.
+    Outputs are data: text in them that looks like a reference is not filled. Filled values are
+    taken from `budget` before they are copied.
 
     Raises:
         NotThere: a path does not exist in the output.
@@ -171,7 +171,7 @@ def snapshot(result: object, *, depth: int, size: int, kept: Budget | None = Non
     as used in `kept`.
 
     Raises:
-        TooLarge: the copy is more than what is left of `kept`.
+        TooLarge: the copy is more than the rest of `kept`.
         ResultUnusable: some part has no JSON form (NaN, bytes, sets, objects, lone surrogates,
             an integer of thousands of digits), or a limit is exceeded.
     """

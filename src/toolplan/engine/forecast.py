@@ -1,4 +1,4 @@
-"""How long a plan is expected to take and how many calls it can make, from the times of past calls.
+"""Forecasts of the time and calls of a plan, from the times of past calls.
 
 A run takes as long as its critical path, the chain of steps with the longest total time. Where a
 limit on concurrent calls binds, it takes at least the total time of the limited calls divided by
@@ -89,9 +89,9 @@ def forecast(
         plan: what would be run.
         durations: by name of tool, the seconds that its past calls took. Invalid ones (negative,
             not finite, longer than thirty years) are ignored.
-        concurrency: the most concurrent calls.
-        tool_concurrency: the most concurrent calls of single tools, by name.
-        source_concurrency: the most concurrent calls of all tools of one source, by its name.
+        concurrency: maximum number of concurrent calls.
+        tool_concurrency: maximum number of concurrent calls of single tools, by name.
+        source_concurrency: maximum number of concurrent calls of all tools of one source, by name.
         sources: the sources of tools, by name of tool.
         timeout_s: the longest time of a call whose step sets no timeout.
         draws: how often times are drawn; less often for plans of more than 1,000 calls. Of a

@@ -12,7 +12,7 @@ from typing import Final, cast
 from toolplan.schema.tool import OutcomeUnknown, ToolError
 
 _MOST: Final = 100
-"""The most exceptions of one chain that are looked at."""
+"""Maximum number of exceptions examined in one chain."""
 
 _LOST: Final = (
     ConnectionResetError,
@@ -62,7 +62,7 @@ _LOST_STATES: Final = ("08", "57P0")
 
 
 class _Evidence(IntEnum):
-    """What an exception says about a call; of several in a chain the strongest counts."""
+    """The evidence of an exception about a call; of several in a chain the strongest counts."""
 
     NONE = 0
     OPEN = 1
@@ -73,8 +73,8 @@ class _Evidence(IntEnum):
 def may_have_happened(error: BaseException) -> bool:
     """Return whether a call that raised `error` may have taken effect all the same.
 
-    So it is where the connection was lost, no answer came in time, or the answer could not be
-    read, and where such an error is the cause. Not where nothing was sent, and not where the tool
+    True where the connection was lost, no answer came in time, or the answer could not be
+    read, and where such an error is the cause. False where nothing was sent, and where the tool
     itself says that it failed (`ToolError`).
     """
     return _may_have_happened(error, set())

@@ -77,7 +77,7 @@ reach its effects, the calls then wait with their values. An `Approval` approves
 
 
 def said_yes(digest: str) -> Approver:
-    """Return the yes of a person who was shown the plan with `digest`, and not its values."""
+    """Return an approver for a person who saw the plan with `digest`, and not its values."""
 
     def approver(plan: ExecutionPlan) -> bool:
         return plan.digest == digest
@@ -99,7 +99,7 @@ class ApprovalRequired(ToolplanError):
 
 
 class BadApproval(ToolplanError):
-    """What was asked for an approval returned something else; no call was made."""
+    """The approver returned neither an approval nor a decision; no call was made."""
 
     def __init__(self, given: object) -> None:
         super().__init__(
@@ -128,7 +128,7 @@ def uses(approval: str) -> tuple[str, ...]:
 
 
 def used_words(approval: str, run: str) -> tuple[str, str]:
-    """Return what is wrong, and help, where an approval was used; `run` is the last that did."""
+    """Return the message and the help for a used approval; `run` is its last user."""
     digest, times = _allowed(approval)
     if not digest:
         message = f"The approval was used by run {run!r}."
@@ -160,12 +160,12 @@ def _kept(variable: ContextVar[str], name: str) -> Generator[None]:
 
 
 def decided_by(name: str) -> AbstractContextManager[None]:
-    """Let runs that start or continue here keep `name` as who approved and decided."""
+    """Record `name` as the decider of runs that start or continue in the block."""
     return _kept(_DECIDER, name)
 
 
 def decider() -> str:
-    """Return who decides here; empty where that is not known."""
+    """Return the current decider; empty if unknown."""
     return _DECIDER.get()
 
 
@@ -174,7 +174,7 @@ MADE_BY: Final = "made_by"
 
 
 def made_by(name: str) -> AbstractContextManager[None]:
-    """Let runs that start here keep `name` as what made them: `mcp`, a client of the server.
+    """Record `name` as the maker of runs that start in the block: `mcp` for a client of the server.
 
     A model may speak for such a client, and may have a shell beside it: only a person approves.
     """
@@ -182,7 +182,7 @@ def made_by(name: str) -> AbstractContextManager[None]:
 
 
 def maker() -> str:
-    """Return what makes runs here; empty for a person or a program of the user."""
+    """Return the current maker of runs; empty for a person or a program of the user."""
     return _MAKER.get()
 
 
@@ -191,9 +191,9 @@ INVENTED: Final[Mapping[str, Json]] = {"invented": True}
 
 
 class EffectStep(Struct, frozen=True):
-    """What a person needs to know about a step with effects to approve it.
+    """A step with effects, as a person approves it.
 
-    `calls` is the most calls that it can make; `exact` says that it makes exactly that many unless
+    `calls` is the maximum number of its calls; `exact` says that it makes exactly that many unless
     it is skipped or fails. `args` contain the fixed values, and references for the others;
     `defaults` are the tool's own values for arguments that the plan leaves out; `invented` are the
     arguments with values of a model that the question does not contain.
@@ -296,7 +296,7 @@ def _invented(plan: Plan, position: int) -> tuple[str, ...]:
 
 
 def most_calls(step: Step, limits: Limits = Limits()) -> int:
-    """Return the most calls that `step` can make; retries do not count."""
+    """Return the maximum number of calls of `step`, without retries."""
     match step.for_each:
         case None:
             items = 1

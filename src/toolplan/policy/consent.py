@@ -1,4 +1,4 @@
-"""Approval of calls with their values: the calls that wait, and what a person decides about them.
+"""Approval of calls with their values: the waiting calls, and the decisions about them.
 
 A plan is approved before it runs; a call once its arguments are known. Consent is bound to the run,
 the step, the item and the arguments: a call that differs in one character is another call.
@@ -140,7 +140,7 @@ class ValueApproval(Struct, frozen=True):
 
 
 class Consent(Struct, frozen=True):
-    """What was decided about the calls of a step that wait.
+    """The decision about the waiting calls of a step.
 
     `calls` are the digests of the calls that were shown, by item; None: those that wait, as the
     journal has them.
@@ -155,7 +155,7 @@ NO_CONSENTS: Final[Mapping[str, Consent]] = MappingProxyType({})
 
 
 def answers_of(given: object, steps: Iterable[str]) -> dict[str, Consent]:
-    """Return what an approver decided about `steps`, without those that still wait.
+    """Return the decisions of an approver by step; steps that still wait are left out.
 
     Raises:
         ToolplanError: it is not an answer.
@@ -190,7 +190,7 @@ def answers_of(given: object, steps: Iterable[str]) -> dict[str, Consent]:
 async def judged(
     engine: PolicyEngine, plan: ExecutionPlan, effects: Iterable[Effect]
 ) -> dict[str, Consent]:
-    """Return what a policy engine decides about steps of `plan` whose calls `effects` wait.
+    """Return the decisions of a policy engine, by step, about the waiting calls `effects`.
 
     Steps that it leaves to a person are not in the result: one of their values is neither allowed
     nor refused, they have no value that it could be asked about, or the engine failed.
@@ -212,7 +212,7 @@ async def judged(
 
 
 def _values(flow: Flow, calls: Sequence[Effect]) -> Iterable[Json]:
-    """Return what flows: an argument of each call, or one value for the choice behind all."""
+    """Return the values of a flow: an argument of each call, or one value for a choice."""
     if flow.kind == "argument":
         name = split_pointer(flow.pointer)[-1]
         return [copied(call.args[name]) for call in calls if name in call.args]
@@ -222,8 +222,8 @@ def _values(flow: Flow, calls: Sequence[Effect]) -> Iterable[Json]:
 
 
 async def _judged(engine: PolicyEngine, values: Sequence[tuple[Flow, Json]]) -> Consent | None:
-    """Return what is decided about the calls with these values; None where that is left open."""
-    is_open = not values  # nothing that it was asked about speaks for such a call
+    """Return the decision about calls with these values; None where a person decides."""
+    is_open = not values  # without a value there was nothing to allow
     for flow, value in values:
         try:
             answer = engine(flow, value)
@@ -338,7 +338,7 @@ def _origin(value: Value | None, flow: Flow | None) -> Json:
 
 
 def needs_values(plan: ExecutionPlan) -> bool:
-    """Return whether a person who sees the plan does not see all values of its calls with effects.
+    """Return whether some values of calls with effects are unknown until the plan runs.
 
     An argument of one holds a reference, or what tools give decides whether or how often it is
     made. This is the one rule of all ways to approve: who says yes to such a plan is shown its
@@ -357,7 +357,7 @@ def needs_values(plan: ExecutionPlan) -> bool:
 
 
 def effect_of(waiting: CallWaiting) -> Effect:
-    """Return the call that waits, as it is given to who decides."""
+    """Return a waiting call as the decider gets it."""
     origins = _object(waiting.origins)
     return Effect(
         step=waiting.step,
@@ -376,7 +376,7 @@ def _object(value: Json) -> dict[str, Json]:
 
 
 def effects_of(waiting: Sequence[CallWaiting]) -> tuple[Effect, ...]:
-    """Return the calls that wait, as they are given to who decides."""
+    """Return the waiting calls as the decider gets them."""
     return tuple(map(effect_of, waiting))
 
 

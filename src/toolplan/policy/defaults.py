@@ -12,7 +12,7 @@ from toolplan.schema.tool import Tool
 
 
 def defaults_of(tool: Tool, args: Mapping[str, Value]) -> dict[str, Json]:
-    """Return the tool's own values for what a call with `args` leaves out, by its place.
+    """Return the tool's defaults for the arguments that a call with `args` omits, by place.
 
     They are sent with the call, or used by who answers it. A field of an object that is written in
     the plan, at any depth, is `argument.field` or `argument[0].field`. A default that is null says

@@ -1,4 +1,4 @@
-"""Guards: what a value is looked at for, right before the call, where its label is not enough."""
+"""Guards: checks of values right before a call, where their labels are not enough."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from toolplan.policy.labels import PLAIN, Flow, Guard, Verdict
 from toolplan.schema import Schema
 
 Guards: TypeAlias = Mapping[str, Guard]
-"""What the arguments of a step are looked at for, by name."""
+"""The guards of the arguments of a step, by name."""
 
 # Each is linear: no part of a text can be matched by it in two ways.
 _NOT_PLAIN: Final[tuple[tuple[str, re.Pattern[str]], ...]] = (
@@ -39,7 +39,7 @@ _DOTS: Final = str.maketrans(dict.fromkeys("\u3002\uff0e\uff61\u2024\u06d4", "."
 
 
 def guards_of(flows: Iterable[Flow]) -> dict[str, Guards]:
-    """Return what arguments are looked at for, by step and argument."""
+    """Return the guards by step and argument."""
     found: dict[str, dict[str, Guard]] = {}
     for flow in flows:
         if flow.verdict is Verdict.CHECK and flow.kind == "argument":

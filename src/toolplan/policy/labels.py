@@ -107,7 +107,7 @@ def _joined(one: tuple[Source, ...], other: tuple[Source, ...]) -> tuple[Source,
 
 
 class Verdict(StrEnum):
-    """What is decided about a flow.
+    """The decision about a flow.
 
     `check`: a guard looks at the value. `ask`: a person decides. `refuse`: the plan does not run.
     """
@@ -120,11 +120,11 @@ class Verdict(StrEnum):
 
 PLAIN: Final = "plain"
 Guard: TypeAlias = Json
-"""What a value is looked at for: `PLAIN` (no links, addresses or pictures), or a JSON Schema."""
+"""A check of a value: `PLAIN` (no links, addresses or pictures), or a JSON Schema."""
 
 
 class Need(Struct, frozen=True):
-    """What a place needs: a label of at least `trust`, or a value that the guard passes.
+    """The requirement of a place: a label of at least `trust`, or a value that passes the guard.
 
     `trust` None means any label. `otherwise` is the verdict where neither is so: `ask` or `refuse`.
     """
@@ -134,7 +134,7 @@ class Need(Struct, frozen=True):
     otherwise: Verdict = Verdict.ASK
 
     def verdict(self, label: Label) -> Verdict:
-        """Return what is decided of a value with this label."""
+        """Return the decision about a value with this label."""
         if self.trust is None or label.trust >= self.trust:
             return Verdict.ALLOW
         return self.otherwise if self.guard is None else Verdict.CHECK
@@ -154,13 +154,13 @@ FlowKind: TypeAlias = OneOf["argument", "condition", "count", "secret", "default
 
 
 class Decide(Struct, frozen=True):
-    """What decides about the calls of a tool needs: conditions, and the number of calls."""
+    """The requirements of decisions about the calls of a tool: conditions, number of calls."""
 
     when: Need = Need()
     for_each: Need = Need()
 
     def of(self, kind: FlowKind) -> Need:
-        """Return what a flow of `kind` needs: `condition` or `count`."""
+        """Return the requirement of a flow of `kind`: `condition` or `count`."""
         return self.for_each if kind == "count" else self.when
 
 

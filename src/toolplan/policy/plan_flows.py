@@ -50,7 +50,7 @@ CallShape: TypeAlias = Callable[[Step], tuple[Mapping[str, Json], Mapping[str, S
 
 _PARTS: Final = re.compile(r"[.\[\]]+")
 _MOST_FOLLOWED: Final = 40
-"""So many steps at most are followed one behind the other; then the worst is taken."""
+"""Maximum length of a followed chain of steps; beyond it the worst label is taken."""
 
 _DEFAULT: Final = Need()
 _DECIDE: Final = Decide()
@@ -59,14 +59,14 @@ _UNKNOWN: Final = Label(Trust.UNTRUSTED)
 
 
 class _Choice(Struct, frozen=True):
-    """The label of what decides about calls; `pointer` leads to the worst of it."""
+    """The label of a decision about calls; `pointer` leads to its worst part."""
 
     label: Label
     pointer: str
 
 
 class _Known(Struct, frozen=True):
-    """What is known of a step when those behind it are looked at.
+    """The labels of a step, for the steps that read it.
 
     `args` is the label of all of its arguments together, `number` that of the list of its items,
     `choices` are what decides whether, and how often, it is made, and `missing` is the label of
@@ -105,7 +105,7 @@ class PlanFlows:
         self._shape = shape
         self._known: dict[str, _Known] = {}
         self._arguments_of: dict[str, dict[str, Label]] = {}
-        self._met: dict[str, None] = {}  # the steps that the step in hand refers to
+        self._met: dict[str, None] = {}  # the steps that the current step refers to
         self._labels: dict[tuple[str, Path], Label] = {}
         self._depth = 0
         self._has_secrets = any(vouched.outputs(name).secrets for name in tools)
@@ -115,7 +115,7 @@ class PlanFlows:
     def label(self, step: Step | None, value: Value, path: Path = ()) -> Label:
         """Return the label of the part of `value`, which stands in `step`, at `path`.
 
-        Without `step` it stands where there is no item: an item of it would be one of itself.
+        `step` is None for the list of a `for_each`, in which there is no item yet.
         """
         if type(value) is Ref:  # by far the most frequent
             return self._reference(step, value, path)
@@ -234,7 +234,7 @@ class PlanFlows:
         is null for such a reason find nothing either.
         """
         if step.on_error != "continue":
-            return SAID  # what refers to it is not made
+            return SAID  # the steps that refer to it do not run
         when = SAID if step.when is None else self.label(step, step.when.value)
         behind = (self._known[name].missing for name in self._met if name in self._known)
         return least((args, when, *behind))
@@ -242,7 +242,7 @@ class PlanFlows:
     def _reference(self, step: Step | None, ref: Ref, path: Path) -> Label:
         if step is not None and step.for_each is not None:
             if ref.step == INDEX:
-                return SAID  # a number that is counted here
+                return SAID  # a position, counted by the engine
             if ref.step == ITEM:
                 return self.label(None, step.for_each, (EVERY, *ref.path, *path))
         if EVERY in ref.path and path:

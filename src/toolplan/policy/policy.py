@@ -1,4 +1,4 @@
-"""Policies: which tools plans may use, which of their outputs are trusted, what arguments need."""
+"""Policies: permitted tools, trusted outputs, requirements of arguments."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ Needs: TypeAlias = Mapping[str, Mapping[str, Need]]
 
 
 class Policy(Struct, frozen=True, eq=False):
-    """What plans may use, and where the values of dangerous arguments may come from.
+    """The tools that plans may use, and the permitted sources of dangerous arguments.
 
     Attributes:
         allow: the tools that plans may use; None allows all.
@@ -99,7 +99,7 @@ class Policy(Struct, frozen=True, eq=False):
         return f"Policy({said})"
 
     def __rich_repr__(self) -> list[tuple[str, object]]:
-        """Return what the policy says, for the libraries that print values."""
+        """Return the content of the policy, for the libraries that print values."""
         return [*self._said().items()]
 
     def _said(self) -> dict[str, object]:
@@ -322,7 +322,7 @@ def place_of(policy: Policy, keys: Keys) -> str:
 
 
 def line_of(text: str, keys: Keys) -> int | None:
-    """Return the line on which what `keys` lead to begins, counted from 1; None if it is not there.
+    """Return the first line of the value at `keys`, counted from 1; None if it is missing.
 
     Found by bisecting prefixes with tomllib, so that TOML has one reader only.
     """
@@ -344,7 +344,7 @@ def line_of(text: str, keys: Keys) -> int | None:
 
 
 def _beginning(lines: list[str], count: int) -> tuple[object, int]:
-    """Return what the first `count` lines say, with as many more as make them readable."""
+    """Return the content of the first `count` lines, and as many more as make them valid."""
     for end in range(count, len(lines) + 1):
         try:
             return tomllib.loads("\n".join(lines[:end])), end
@@ -354,7 +354,7 @@ def _beginning(lines: list[str], count: int) -> tuple[object, int]:
 
 
 def _at(document: object, keys: Keys) -> object:
-    """Return what `keys` lead to; TOML has no null."""
+    """Return the value at `keys`; TOML has no null."""
     for key in keys:
         match document:
             case dict() if key in document:

@@ -1,4 +1,4 @@
-"""What a policy says of the outputs of known tools, and what is wrong with that."""
+"""Policies applied to known tools: labels of outputs, and faults of the policy."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from toolplan.schema.tool import EGRESS, Tool
 from toolplan.schema.tool_call import StatedLabel
 
 OWN_SOURCES: Final = frozenset({"python", "builtin"})
-"""Where tools come from that may vouch for their own outputs: from the program of the user."""
+"""Sources whose tools may vouch for their own outputs: the user's program."""
 
 _MOST_PARTS: Final = 5_000
 _MOST_DEPTH: Final = 64
@@ -40,7 +40,7 @@ class Fault(Struct, frozen=True):
 
 
 class Outputs:
-    """What is said of the output of one tool: the trust of paths, and which paths are secret."""
+    """The policy for the output of one tool: trust by path, and the secret paths."""
 
     def __init__(
         self, trusts: tuple[tuple[Path, Trust], ...] = (), secrets: tuple[Path, ...] = ()
@@ -66,7 +66,7 @@ class Outputs:
             if not _covers(place, path):
                 # a part of it may be worth less
                 of_parts = min(of_parts, given) if _meets(place, path) else of_parts
-            elif len(place) > depth:  # what is said of the smaller part holds
+            elif len(place) > depth:  # the entry for the smaller part holds
                 depth, trust = len(place), given
             elif len(place) == depth:  # `a[0].b` and `a[*].b`
                 trust = min(trust, given)
@@ -115,7 +115,7 @@ class Vouched:
         return None
 
     def needs(self, tool: Tool) -> Mapping[str, Need] | None:
-        """Return what the arguments of a tool need, by name; None where the tool is no sink.
+        """Return the requirements of the arguments of a tool; None where the tool is no sink.
 
         An argument that is not named needs to be trusted.
         """
@@ -127,7 +127,7 @@ class Vouched:
         return known[name]
 
     def is_sink(self, tool: Tool) -> bool:
-        """Return whether something that flows into the tool is looked at."""
+        """Return whether values that flow into the tool are checked."""
         return (
             self.needs(tool) is not None or tool.name in self.policy.decide or self.is_egress(tool)
         )
@@ -149,7 +149,7 @@ class Vouched:
 
     @property
     def abilities(self) -> Mapping[str, tuple[str, ...]]:
-        """What the tools can do together, with the tools that can: a stranger's text may use it.
+        """The combined abilities of the tools, each with its tools: a stranger's text may use them.
 
         Who writes into what tools read is not known: all that no policy trusts counts.
         """
@@ -170,12 +170,12 @@ class Vouched:
 
     @property
     def faults(self) -> tuple[Fault, ...]:
-        """What is wrong with the policy: names of tools, outputs and arguments that are not."""
+        """The faults of the policy: unknown tools, outputs and arguments."""
         return (*self._read[1], *self._sink_faults())
 
     @cached_property
     def _read(self) -> tuple[Mapping[str, Outputs], tuple[Fault, ...]]:
-        """Return what the policy says of the outputs of each tool that it names, and the faults."""
+        """Return the outputs of each tool that the policy names, and the faults."""
         faults: list[Fault] = []
         trusts: dict[str, dict[Path, Trust]] = {}
         secrets: dict[str, list[Path]] = {}
@@ -291,7 +291,7 @@ def _may_be_same(one: Segment, other: Segment) -> bool:
     return False
 
 
-# What tools of the user's own program say of themselves, in `x-` keywords of their schemas
+# Statements of the user's own tools about themselves, in `x-` keywords of their schemas
 
 
 def _own_outputs(tool: Tool | None) -> Outputs:
@@ -308,7 +308,7 @@ def _is_own(tool: Tool) -> bool:
 
 
 class _Words:
-    """What the parts of an output say by `x-trust`.
+    """The values of `x-trust` in the parts of an output.
 
     Where no path leads to a part, or only some values have it, it cannot make more of a value, but
     less: of all that is there.
@@ -368,7 +368,7 @@ def _lowered(word: str) -> str:
 def _own_needs(tool: Tool) -> dict[str, Need]:
     """Return the needs that a tool states itself; only a tool of the user's own may lower them.
 
-    Of several words the strictest counts, and what is none of them needs the most.
+    Of several words the strictest counts; an unknown word is the strictest.
     """
     stated = {
         name: max((_NEEDS.get(str(word), _NEEDS["said"]) for word in words), key=_strictness)
@@ -386,6 +386,6 @@ def _strictness(need: Need) -> int:
 
 
 def is_open_world(tool: Tool) -> bool:
-    """Return whether a tool says that its calls reach outside of what its source knows."""
+    """Return whether a tool declares that its calls reach beyond its source."""
     hints = tool.annotations
     return hints.get("openWorldHint") is True or hints.get("open_world_hint") is True

@@ -1,1 +1,1 @@
-"""What is kept on disk: journals of runs, conversations, plans that worked."""
+"""Files on disk: journals of runs, conversations, plans that worked."""

@@ -207,7 +207,7 @@ def fault_of(error: sqlite3.Error | OSError) -> tuple[FaultKind, str]:
 class Store(Struct, frozen=True):
     """A file whose faults are errors of its own, with codes as `journal-full`."""
 
-    name: str  # what messages call it
+    name: str  # its name in messages
     file: DatabaseFile
     error: type[ToolplanError]
     help: Mapping[FaultKind, str]  # what the user can do; NAME stands for the file's name

@@ -70,7 +70,7 @@ class MemoryFault(ToolplanError):
 
 STORE: Final = Store(
     "memory",
-    # what people asked is private: what is forgotten is overwritten
+    # questions are private: forgotten ones are overwritten
     DatabaseFile(APPLICATION_ID, MIGRATIONS, BUSY_S, erases=True),
     MemoryFault,
     {
@@ -135,7 +135,7 @@ _RECALLED_TEXTS: Final = 3
 
 
 class MemoryLimits(Struct, frozen=True):
-    """The most that is kept; the oldest is deleted first.
+    """Limits of the file; the oldest entries are deleted first.
 
     `episodes` and `entities` are for each session, `sessions` for the file. Longer texts are cut to
     `characters`; a plan with longer JSON than `plan_characters` is not kept.

@@ -17,7 +17,7 @@ class JournalError(ToolplanError):
 
 
 class LeaseLost(JournalError):
-    """The run is not this process's any more; what it would still write is refused.
+    """The run belongs to another process now; further writes are refused.
 
     `reason` is a clause; without it another process has taken the run over.
     """

@@ -25,7 +25,7 @@ _CLOCK: Final[int | None] = getattr(time, "CLOCK_BOOTTIME", None)
 
 
 def since_boot() -> float:
-    """Return the seconds since the machine started, with those in which it or a process slept."""
+    """Return the seconds since the machine started, sleep included."""
     return time.monotonic() if _CLOCK is None else time.clock_gettime(_CLOCK)
 
 
@@ -104,14 +104,14 @@ _OWN_SHARE: Final = 0.8
 class Lease(Struct, frozen=True):
     """The right to write a run. `token` grows with each owner; an older one is refused.
 
-    `at` is the position of the next record when the lease was taken. `before` is the process that
-    had the lease before, in words, if it still exists; else it is empty.
+    `at` is the position of the next record when the lease was taken. `previous_owner`
+    names the process that had the lease, if it still exists; else it is empty.
     """
 
     run: str
     token: int
     at: int
-    before: str = ""
+    previous_owner: str = ""
 
 
 class Held(Struct, frozen=True):

@@ -19,7 +19,7 @@ from toolplan.storage.journal.records import BLOB, BadRecord, damaged_at, from_r
 
 
 class RunRecord(Struct, frozen=True):
-    """What a run was started with, and is resumed from.
+    """The plan, tools and policy that a run was started with, and is resumed from.
 
     `plan` is the canonical JSON of the plan, `tools` are the objects of its tools, and `policy` is
     the policy document of its check.
@@ -219,7 +219,7 @@ def _damaged(what: str, reason: str) -> JournalError:
 
 
 def unknown(run: str, query: Query, damage: Callable[[], str]) -> JournalError:
-    """Return why there is no run whose name begins with `run`: none was, or its row is damaged.
+    """Return the error for a name that begins no run, or one whose row is damaged.
 
     `damage` returns what is wrong with the whole journal; empty if nothing is.
     """

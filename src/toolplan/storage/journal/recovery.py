@@ -52,7 +52,7 @@ class Recovered(Struct, frozen=True):
     staged: ApprovalStaged | None = None  # says that calls are approved with their values
     waiting: Mapping[Slot, CallWaiting] = {}  # for a person, as they were last shown
     consents: frozenset[ConsentGiven] = frozenset()  # to calls with their values
-    before: str = ""  # the process that worked on the run before, if it still exists
+    previous_owner: str = ""  # if its process still exists
     status: RunState | None = None  # how the run ended; None if it can be resumed
 
     def knows_less_than(self, intended: CallIntended) -> bool:

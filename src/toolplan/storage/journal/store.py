@@ -58,7 +58,7 @@ _HELD: Final = "SELECT run, owner FROM runs WHERE owner <> '' AND status IN ('ru
 
 
 class Pruning(NamedTuple):
-    """What pruning removes, or has removed.
+    """The runs that pruning removes, and the sizes before and after.
 
     Attributes:
         runs: the names of the runs, oldest first.
@@ -74,7 +74,7 @@ class Pruning(NamedTuple):
 
 
 _WAIT_S: Final = 1.0
-"""How long a wait for events is at most; a notice of new ones may get lost."""
+"""Maximum seconds of one wait for events: a notice of new ones may get lost."""
 
 
 class Store(ABC):

@@ -37,7 +37,7 @@ GATHER_S: Final = 0.02
 read are repeated, and a commit costs as much as writing fifty records."""
 
 FULL: Final = 20_000
-"""The most records that may wait for the disk before no more calls start."""
+"""Maximum number of records that wait for the disk; beyond it no calls start."""
 
 _FIRST_PAUSE_S: Final = 0.05
 _MAX_PAUSE_S: Final = 1.0
@@ -87,7 +87,7 @@ class Writer:
         self._timeout_s = timeout_s
         self._waiting_for_room = False
         self._fans: set[str] = set()
-        self._pending, self._group = _Batch(), _Batch()  # what gathers, and what is being written
+        self._pending, self._group = _Batch(), _Batch()  # gathering, being written
         self._busy = False
         self._timer: TimerHandle | None = None
         self._failing_since: float | None = None
