@@ -6,6 +6,7 @@ here. Those that had no test elsewhere stand below.
 
 import ast
 import asyncio
+import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -204,16 +205,17 @@ async def test_a_worker_that_was_taken_for_dead_calls_nothing_more(
     postgres: Server, home: Path, monkeypatch: pytest.MonkeyPatch, is_trusting: bool
 ) -> None:
     """One that does not look at its token would make the call of its successor again."""
-    whole = PostgresJournal.append
+    whole, one_at_a_time = PostgresJournal.append, threading.Lock()
 
     def append(
         journal: PostgresJournal, lease: Lease, texts: Sequence[str], at: int, **named: Any
     ) -> None:
         query = "SELECT owner, token, greatest(next_seq, %s) FROM runs WHERE run = %s"
-        ((owner, token, end),) = journal.rows(query, (at, lease.run))
-        driver = journal._driver  # pyright: ignore[reportPrivateUsage]
-        monkeypatch.setattr(driver, "owner", owner)
-        whole(journal, replace(lease, token=token), texts, end, **named)
+        with one_at_a_time:
+            ((owner, token, end),) = journal.rows(query, (at, lease.run))
+            driver = journal._driver  # pyright: ignore[reportPrivateUsage]
+            monkeypatch.setattr(driver, "owner", owner)
+            whole(journal, replace(lease, token=token), texts, end, **named)
 
     if is_trusting:
         monkeypatch.setattr(PostgresJournal, "append", append)

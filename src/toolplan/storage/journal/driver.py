@@ -264,9 +264,9 @@ def add_group(
     if not rows:
         raise LeaseLost(lease.run)
     end = cast("int", rows[0][0])
-    if end < at + size:  # what had been acknowledged
+    if end < at:  # earlier records had been acknowledged
         raise RecordsLost(lease.run, at - end)
-    if end > at + size:
+    if end != at + size:
         raise run_damaged(lease.run, f"it has {end} records where {at + size} were expected")
 
 
