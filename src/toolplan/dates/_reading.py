@@ -59,7 +59,7 @@ _MEASURES: Final = _set("kg g t l m km eur usd %")
 _SAME: Final = _set("same this that")
 _SPANS: Final = _set("time period day week month quarter")
 _LONGEST: Final = 14
-"""The most words of a time without its bounds."""
+"""Maximum number of words of a time without its bounds."""
 _DENIED: Final = re.compile(
     r"(?:\b(?:not|except|excluding|without|other than|apart from|instead of|everything but|every"
     r"|each|early|late|mid|around|about|circa|roughly|fiscal|as of|rest of)|n't)"
@@ -123,7 +123,7 @@ def _joined(one: Period, other: Period) -> Meaning:
 
 
 class _Reader:
-    """Reads words; `found` has what each stretch of them means, with a note, by first and end."""
+    """Reads words; `found` has the meaning of each stretch, with a note, by first and end."""
 
     def __init__(self, words: Sequence[str], now: Now) -> None:
         self.words = [word.lower().replace("’", "'").replace("–", "-") for word in words]

@@ -124,7 +124,7 @@ def _nth(text: str) -> int:
 def _yearly(
     make: Callable[[int], tuple[date, date]], words: Words, now: Now, *, month: bool = False
 ) -> Period:
-    """Return what `make` gives for the year that is said, or for the last one that has begun.
+    """Return the result of `make` for the stated year, or for the last one that has begun.
 
     `month`: it is enough that the month of its first day has begun.
     """
@@ -434,7 +434,7 @@ BOUNDS: Final = (
     ("(?:up to|up until|up till|until|till)(?: and including)?|by", "until"),
     ("before|prior to|earlier than|older than", "before"),
 )
-"""What stands before a period, and which side of it that leaves open."""
+"""Words before a period, and the side that they leave open."""
 SUFFIXES: Final = (
     ("(?:or|and) (?:later|after|newer)", "from on"),
     ("(?:or|and) earlier", "until"),

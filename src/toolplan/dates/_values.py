@@ -1,4 +1,4 @@
-"""The values of times: days, periods, and what is found in a text."""
+"""The values of times: days, periods, and times found in a text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a planner is: it proposes plans, and never parses, checks or runs them."""
+"""The interface of planners: they propose plans, and never parse, check or run them."""
 
 from __future__ import annotations
 
@@ -45,13 +45,13 @@ class Draft(Struct, frozen=True, eq=False):
 
 
 class Clarification(Struct, frozen=True):
-    """A question back: what a planner must know before it can propose a plan.
+    """A question back, whose answer a planner needs before it can propose a plan.
 
     Attributes:
         question: what to ask the user.
         options: answers to choose from; may be empty.
         unexplained: the words of the question that were not understood.
-        partial_plan: the canonical JSON of what was understood, or None.
+        partial_plan: the canonical JSON of the understood part, or None.
         examples: up to three questions that the tools at hand can answer, where nothing was
             understood.
         plans: the plan of each option, in canonical JSON: who chooses an option gets its plan.
@@ -67,7 +67,7 @@ class Clarification(Struct, frozen=True):
 
 
 class Refusal(Struct, frozen=True):
-    """The reason why no plan can do what was asked: no tool has that effect, for instance."""
+    """The reason why no plan can answer: no tool has that effect, for instance."""
 
     reason: str
 
@@ -138,8 +138,8 @@ class Planner(Protocol):
         """Return a draft for `question`, a clarification, or a refusal.
 
         Args:
-            question: what was asked.
-            tools: what a plan may call.
+            question: the question.
+            tools: the tools that a plan may call.
             attempts: the drafts for this question so far, oldest first, and their results.
             on_text: called with the text of the draft while it is written. A planner that does
                 not stream ignores it; one that asks other planners passes it on.

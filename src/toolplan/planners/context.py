@@ -1,4 +1,4 @@
-"""The entry points of the group `toolplan.planners`: factories, and what they are given."""
+"""The entry points of the group `toolplan.planners`: factories, and their context."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from toolplan.policy import Policy
 
 
 class PlannerContext(Struct, frozen=True):
-    """What a planner is made with.
+    """The settings from which a planner is made.
 
     Attributes:
         data: the user's data folder, where a planner may keep files of its own.
         choice: the planner that the user named, or `auto`.
-        weeks: what *last week* is: the last 7 days, or Monday to Sunday.
+        weeks: the meaning of *last week*: the last 7 days, or Monday to Sunday.
         contracts: files and folders of contracts.
         models: the names of the models, in the order in which they are asked; may be empty.
         model: the model, or None where none is named. It is opened when it is first asked.
         temperature: of a model that plans, 0 for the likeliest words.
-        max_tokens: the most tokens of a plan that a model writes.
-        requests: the most requests to a model for one question, failed ones counted.
+        max_tokens: maximum number of tokens of a plan that a model writes.
+        requests: maximum number of requests to a model for one question, failed ones counted.
         instructions: the user's instructions for every plan of a model.
         small_model: whether the model is small: the form of its replies has an end to every list.
         caching: whether plans that worked are remembered.
         cache_max_size: how many plans are remembered.
         cache_ttl_s: how long a plan is remembered, in seconds.
-        policy: what plans may use.
+        policy: the policy for plans.
         inner: the planner to ask where this one has no plan: for a planner that wraps another.
         inner_version: changes when plans of `inner` may change: its model, style, prompt.
     """

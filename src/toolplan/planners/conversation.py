@@ -82,11 +82,11 @@ def episode_of(
     plan: Plan | None = None,
     text: str = "",
 ) -> Episode:
-    """Return what memory stores of a turn.
+    """Return the episode of a turn, for memory.
 
     Args:
         question: the question.
-        proposal: what was proposed.
+        proposal: the proposal.
         timestamp: of the question, in ISO 8601.
         plan: the checked plan; without it, the plan is read from the draft.
         text: more words by which the turn is found.

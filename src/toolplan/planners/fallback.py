@@ -36,8 +36,8 @@ OnEscalation: TypeAlias = Callable[[Escalation], None]
 class FallbackChain:
     """Asks one planner after the other, until one returns a draft.
 
-    A refusal ends the chain: what no tool may do, no other planner shall plan. After a
-    clarification the next planner is asked, with what was understood as a draft to start from
+    A refusal ends the chain: no other planner may plan it. After a
+    clarification the next planner is asked, with the understood part as a draft to start from
     (`context["draft"]`). If the last planner has a clarification too, that is the result; if its
     model fails, that error is, and no word of the question is blamed for it.
     """
@@ -48,7 +48,7 @@ class FallbackChain:
         """Chain `planners`, the cheapest first, by their names: `offline`, `llm`.
 
         `on_escalation` is called for each planner without a plan, once another one has answered;
-        where a model fails instead, its error says what is wrong.
+        where a model fails instead, its error is raised.
 
         Raises:
             ValueError: there is no planner.

@@ -1,4 +1,4 @@
-"""Planners that are not ours: what they raise or return wrongly names them."""
+"""Guards around planners of other packages: errors name the package."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ async def proposed(
     attempts: Sequence[Attempt],
     on_text: OnText | None,
 ) -> Proposal:
-    """Return what `planner` proposes.
+    """Return the proposal of `planner`.
 
     Raises:
-        ToolplanError: its `propose` is no async function, or returns what is no proposal.
+        ToolplanError: its `propose` is no async function, or returns no proposal.
     """
 
     def wrong(clause: str, help: str) -> ToolplanError:

@@ -15,7 +15,7 @@ from toolplan.schema.tool import Toolbox
 
 NAME: Final = "offline"
 PLANNERS: Final = Extensions[PlannerFactory]("toolplan.planners", guarded_factory)
-"""What installed packages offer, by name."""
+"""The planners of installed packages, by name."""
 
 
 def offline_planner(context: PlannerContext) -> Planner:

@@ -1,4 +1,4 @@
-"""Models: requests to them and their replies. A reply that was cut off is never taken as whole."""
+"""Models: requests to them and their replies. A truncated reply is never taken as whole."""
 
 from toolplan.providers._base import (
     Ended,

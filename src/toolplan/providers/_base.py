@@ -27,8 +27,8 @@ class ModelRequest(Struct, frozen=True):
         schema: the JSON Schema that the reply should follow, where the endpoint supports that; the
             reply is text in any case, and the caller checks it.
         temperature: from 0 (the likeliest words) upwards.
-        max_tokens: the most tokens of the reply.
-        most_calls: the most calls that ask the same model again; None for the model's own limit.
+        max_tokens: maximum number of tokens of the reply.
+        most_calls: maximum number of calls that ask the same model again; None: the model's own.
     """
 
     messages: tuple[Message, ...]
@@ -39,7 +39,7 @@ class ModelRequest(Struct, frozen=True):
 
 
 class Usage(Struct, frozen=True):
-    """What was used: calls made (tries included), tokens in and out, cost in US dollars.
+    """Usage of models: calls made (tries included), tokens in and out, cost in US dollars.
 
     `cost_usd` is None where the price of the model is not known. `cached_tokens` are those of
     `input_tokens` that the endpoint had read before, by its own count.
@@ -89,7 +89,7 @@ class ModelError(ToolplanError):
     `llm-rate-limit`, `llm-unavailable`, `llm-auth`, `llm-context`, `llm-bad-response`,
     `llm-unexpected-tool-call`, `llm-too-long`, `llm-degenerate`, `llm-budget`, `llm-request`, and
     `llm-spec` where a name is not that of a model. The message names the model and never holds a
-    key; `usage` is what was used until then.
+    key; `usage` is the usage until then.
     """
 
     def __init__(

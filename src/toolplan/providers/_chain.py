@@ -27,7 +27,7 @@ class Link(Struct):
 
     Attributes:
         name: display name.
-        endpoint: returns what makes the calls.
+        endpoint: returns the endpoint that makes the calls.
         blocked: why it cannot be asked at all.
         plain: whether it has refused a schema.
         failures: the number of failures in a row.
@@ -61,7 +61,7 @@ class _Attempts(Struct):
 
     Attributes:
         request: the request.
-        usage: what they used.
+        usage: their usage.
         failures: the last failure of each model that was given up.
         latest: the latest failure.
         has_text: whether the caller has text of a reply that may be incomplete.

@@ -22,7 +22,7 @@ _OF_THE_ENDPOINT: Final = _RETRYABLE | {"llm-auth", "llm-bad-response", "llm-tim
 
 
 class Answered(Struct, frozen=True):
-    """The reply is whole. `spent` is what the call has used."""
+    """The reply is whole. `spent` is the usage of the call."""
 
     spent: Usage
 
@@ -103,7 +103,7 @@ class Failure(Struct, frozen=True):
 
 
 class CallFailed(ToolplanError):
-    """A call to a model gave no whole reply. `spent` is what it has used."""
+    """A call to a model gave no whole reply. `spent` is its usage."""
 
     def __init__(self, failure: Failure, spent: Usage = _UNUSED) -> None:
         super().__init__(failure.code, failure.reason, failure.help)

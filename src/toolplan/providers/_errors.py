@@ -1,4 +1,4 @@
-"""Errors that endpoints send in place of a reply: their words, and what they mean."""
+"""Errors that endpoints send in place of a reply: their words and their meaning."""
 
 from __future__ import annotations
 
@@ -152,7 +152,7 @@ def _words(said: Json, depth: int) -> str:
         return f"{place}: {text}"
     metadata = said.get("metadata")
     raw = metadata.get("raw") if isinstance(metadata, dict) else None
-    if isinstance(raw, str) and raw:  # a router says what the endpoint behind it said
+    if isinstance(raw, str) and raw:  # a router quotes the endpoint behind it
         return f"{text} ({_words(raw, depth - 1)})"
     return text
 
@@ -163,7 +163,7 @@ def _place(fault: Json) -> str:
 
 
 def quoted(text: str) -> str:
-    """Return what an endpoint said as the end of a sentence; empty where it said nothing.
+    """Quote the words of an endpoint as the end of a sentence; empty without words.
 
     >>> quoted("No such model. ")
     ': No such model'
@@ -210,7 +210,7 @@ def meaning(
     *,
     constrained: bool,
 ) -> Failure | None:
-    """Return what an error of an endpoint means; None where that is not known.
+    """Return the failure that an error of an endpoint means; None if unknown.
 
     `said` is its message as the end of a sentence, `status` that of HTTP, None for an error inside
     of a reply. `constrained` says that a schema was sent, which may be the reason.
@@ -228,7 +228,7 @@ def meaning(
             reason = f"{name} rejected the request{said}."
             return Failure("llm-request", reason, CHANGE, schema=constrained)
         case 401 | 403:
-            # Some repeat a key, also one that is not this model's: what may be one is masked.
+            # Some repeat a key, perhaps another model's: whatever resembles one is masked.
             reason = f"{name} refused the key it was given, or needs one"
             help = f"Set the key ({key_setting(spec)}), and check that it may use this model."
             return Failure("llm-auth", f"{reason}{_KEY_LIKE.sub(MASK, said)}.", help)

@@ -79,7 +79,7 @@ class HttpEndpoint:
                     yield part
         except Exception as error:  # its text may hold the key, so its type alone is looked at
             failure = call.broken(error)
-        # Raised outside of the clause above: what was caught holds the request and with it the key.
+        # Raised outside of the clause above: the caught error holds the request and its key.
         failure = failure or call.failure()
         content = call.reader.content
         if failure is None and content.thought and not has_words:
@@ -113,7 +113,7 @@ class HttpEndpoint:
 
 
 class _Call:
-    """One call, and what is known of it so far."""
+    """One call, and its state so far."""
 
     def __init__(self, spec: Spec, key: str, sent: Written, most_bytes: int) -> None:
         self._spec = spec
@@ -149,7 +149,7 @@ class _Call:
                     yield part
 
     def broken(self, error: Exception) -> Failure | None:
-        """Return what it means that the connection failed with `error`; None to see `failure`."""
+        """Return the failure for a broken connection; None where `failure` knows it."""
         name = self._spec.name
         if self._status >= _FIRST_ERROR:
             return None
@@ -189,7 +189,7 @@ class _Call:
         return Failure("llm-bad-response", reason, CHANGE)
 
     def rejected(self, error: ErrorObject) -> Failure:
-        """Return the failure of a request that is made again without what was refused."""
+        """Return the failure of a request that is repeated without the refused parameter."""
         reason = f"{self._spec.name} rejected the request{self._said(error)}."
         return Failure("llm-request", reason, CHANGE, changed=True)
 

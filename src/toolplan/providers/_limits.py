@@ -34,8 +34,8 @@ class RetryPolicy(Struct, frozen=True):
     Attributes:
         total_s: of one call, from its start to the end of the reply.
         between_pieces_s: between two pieces.
-        tries: the most calls to one model for one reply, where asking again may help.
-        max_calls: the most calls to all models for one reply.
+        tries: maximum number of calls to one model for one reply, where asking again may help.
+        max_calls: maximum number of calls to all models for one reply.
     """
 
     total_s: float = 60.0
@@ -46,9 +46,9 @@ class RetryPolicy(Struct, frozen=True):
     def pause_s(self, failure: Failure, tried: int, chance: float) -> float | None:
         """Return the pause before the next try, after `tried` of them, or None for no more tries.
 
-        It is what the endpoint asks for; else half a second, doubled by each try, times 0.5 to 1.5
-        by chance, so that many clients that failed together do not return together. An endpoint
-        that asks for more than 20 seconds is not asked again.
+        It is the pause that the endpoint asks for; else half a second, doubled by each try, times
+        0.5 to 1.5 by chance, so that many clients that failed together do not return together.
+        An endpoint that asks for more than 20 seconds is not asked again.
         """
         if tried >= self.tries:
             return None
@@ -94,7 +94,7 @@ def timed_out(name: str, what: str) -> Failure:
 
 
 def most_chars(max_tokens: int) -> int:
-    """Return the most characters that a reply of `max_tokens` tokens may have."""
+    """Return the maximum number of characters of a reply of `max_tokens` tokens."""
     return max_tokens * _CHARS_PER_TOKEN + _ROOM_CHARS
 
 
@@ -114,7 +114,7 @@ class TextBounds:
         self._end = ""
 
     def breach(self, text: str) -> str | None:
-        """Take more of the reply; return the code of what is wrong with it, or None."""
+        """Take more of the reply; return the code of its fault, or None."""
         self._chars += len(text)
         self._unchecked += len(text)
         if self._chars > self._max_chars:

@@ -29,7 +29,7 @@ from toolplan.providers._specs import Spec, origin, read_spec
 from toolplan.providers._usage import UsageTracker
 
 MODELS: Final = Extensions[OpensEndpoint]("toolplan.models", guarded_provider)
-"""What opens the endpoints of a provider, by its name. It is loaded when a model is first asked."""
+"""The openers of endpoints, by provider. Each is loaded when a model is first asked."""
 
 _AT_URL: Final = "http"
 _CHANCE: Final = SystemRandom()
@@ -60,10 +60,10 @@ def open_model(
         spec: one name, or several in the order of asking.
         keys: the key of each provider, sent to it alone; for a bare URL by its scheme and host.
         addresses: base URLs of providers that are elsewhere than usual.
-        timeout_s: the most seconds of one call.
-        between_pieces_s: the most seconds between two pieces.
-        tries: the most calls to one model for one reply.
-        max_calls: the most calls to all models for one reply.
+        timeout_s: maximum seconds of one call.
+        between_pieces_s: maximum seconds between two pieces.
+        tries: maximum number of calls to one model for one reply.
+        max_calls: maximum number of calls to all models for one reply.
         left_out: parameters that are not sent (`SETTABLE`); those refused are found out. Without
             `stream` each reply comes as one.
         tracker: sums up usage over many replies.
@@ -101,7 +101,7 @@ def configured_models(
     keys: Mapping[str, str],
     addresses: Mapping[str, str] = _NOWHERE_ELSE,
 ) -> list[ConfiguredModel]:
-    """Return what is known of models before any is asked; see `open_model`.
+    """Return the configured models; no endpoint is asked. See `open_model`.
 
     Raises:
         ModelError: `llm-spec`, there is no such model.

@@ -1,4 +1,4 @@
-"""Parameters that an endpoint refuses: which one its words name, and what is sent instead."""
+"""Parameters that an endpoint refuses: recognised in its words, omitted or replaced."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ _NARROWING: Final = {
 
 
 class Changes(Struct, frozen=True):
-    """What is sent otherwise than usual.
+    """Changes to the usual request.
 
     Attributes:
         left_out: names of `SETTABLE`, and keywords of the schema behind `schema:`.
@@ -104,9 +104,9 @@ class Changes(Struct, frozen=True):
 
         Args:
             status: of HTTP; None for an error inside of a reply.
-            words: what the endpoint said.
+            words: the message of the endpoint.
             param: the parameter that its error names; may be empty.
-            body: what was sent.
+            body: the request that was sent.
         """
         if status in _NOT_ABOUT_PARAMETERS or len(self.left_out) >= _MOST_CHANGES:
             return None

@@ -1,4 +1,4 @@
-"""What calls cost, by the list of `genai_prices`, which comes with the extra `prices`."""
+"""The cost of calls, by the list of `genai_prices`, which comes with the extra `prices`."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def cost_usd(spec: Spec, model: str, usage: Usage) -> float | None:
 
 
 def try_prices() -> str:
-    """Compute what a call costs; return what it says of the list of prices.
+    """Compute the cost of a call; describe the list of prices.
 
     Raises:
         LookupError: the list has no price of a model that is sold.

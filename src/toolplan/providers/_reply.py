@@ -1,4 +1,4 @@
-"""The reader of a model's reply: the only place where what a model sends is taken apart.
+"""The reader of a model's reply: the only parser of what models send.
 
 A reply counts as whole only where the endpoint said why it ended and its stream was closed as its
 protocol requires. A stream that just stops is not a short reply.
@@ -95,7 +95,7 @@ def _is_field(line: bytes) -> bool:
 
 
 class ReplyContent(Struct):
-    """What a reply has said, in the form of chat completions (OpenAI) or messages (Anthropic).
+    """The content of a reply, in the form of chat completions (OpenAI) or messages (Anthropic).
 
     Attributes:
         known: how many events, or whole replies, had a form that is known.
@@ -201,14 +201,14 @@ class ReplyReader(Struct):
 
     Attributes:
         streamed: whether events were asked for.
-        most_bytes: the most bytes of the body.
+        most_bytes: maximum number of bytes of the body.
         content_type: the body's, without parameters.
         framed: whether HTTP marks the body's end, and so notices a cut.
         size: the bytes so far.
         ended: whether the body ended by itself.
         oddity: why this is not a reply of a model; empty where that is not known.
         body: the body, unless it is a stream.
-        content: what the reply has said so far.
+        content: the content of the reply so far.
     """
 
     streamed: bool
@@ -246,7 +246,7 @@ class ReplyReader(Struct):
         return parts
 
     def fault(self, name: str) -> Failure | None:
-        """Return what is wrong with the reply of the model `name` so far, or None."""
+        """Return the fault of the reply of the model `name` so far, or None."""
         if self.too_long:
             return Failure("llm-too-long", f"The reply of {name} did not end.", AGAIN)
         whole = bool(self.oddity) or (self._is_whole() if self._is_stream else self._read_body())
@@ -350,7 +350,7 @@ def broken_off(name: str) -> Failure:
 
 
 def _unwanted(content: ReplyContent, name: str) -> Failure | None:
-    """Return what is wrong with a reply that is whole, or None."""
+    """Return the fault of a whole reply, or None."""
     finish = (content.finish or "").lower()
     if content.refusal is not None or finish.startswith(_REFUSED):
         filtered = finish.startswith("content_filter")

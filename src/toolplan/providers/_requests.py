@@ -42,7 +42,7 @@ def written(
     """Return `request` as the endpoint of `spec` takes it; no header but these is sent.
 
     `constrained` asks for a reply that follows the schema, which is sent as it is: closing its open
-    objects would change its meaning. `changes` are what the endpoint takes otherwise.
+    objects would change its meaning. `changes` are those for this endpoint.
     """
     headers = {
         "accept": "application/json",

@@ -55,12 +55,12 @@ class UsageTracker:
 
     @property
     def usage(self) -> Usage:
-        """What was used by all models."""
+        """The usage of all models."""
         return total(self._used.values())
 
     @property
     def by_model(self) -> dict[str, Usage]:
-        """What was used by each model, in the order of their first calls."""
+        """The usage of each model, in the order of their first calls."""
         return dict(self._used)
 
     def begin(self, model: str) -> None:

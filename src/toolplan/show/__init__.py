@@ -1,1 +1,1 @@
-"""How things look: plans, runs, diagnostics and answers, in a terminal or as plain text."""
+"""Views of plans, runs, diagnostics and answers, in a terminal or as plain text."""

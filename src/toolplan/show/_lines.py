@@ -45,7 +45,7 @@ class Screen(Struct, frozen=True):
     Attributes:
         width: the columns of tables and trees.
         prose: the columns of sentences; None where they are not wrapped, as in a file.
-        encoding: what the characters are written in.
+        encoding: the encoding of the characters.
     """
 
     width: int = WIDTH
@@ -58,7 +58,7 @@ class Screen(Struct, frozen=True):
 
 
 class View(Protocol):
-    """What is printed: lines that depend on where they are shown."""
+    """A printable value: its lines depend on the screen."""
 
     def lines(self, screen: Screen) -> Iterable[Line]:
         """Return what is shown on `screen`."""

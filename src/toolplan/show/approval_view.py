@@ -1,4 +1,4 @@
-"""What a plan may change, for the person who approves it."""
+"""The effects of a plan, for the person who approves it."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class ApprovalView(Struct, frozen=True):
 
 
 def approval_text(steps: Sequence[EffectStep], digest: str) -> str:
-    """Return what `ApprovalView` shows as text, each value in one line."""
+    """Return the text of `ApprovalView`, each value in one line."""
     return plain(ApprovalView(tuple(steps), digest).lines(Screen(sys.maxsize)))
 
 
@@ -86,7 +86,7 @@ def head_lines(text: str, style: str, screen: Screen) -> Iterator[Line]:
 
 
 def declares_effects(steps: Sequence[EffectStep]) -> bool:
-    """Return whether one of `steps` surely has effects: all others are only not known to read."""
+    """Return whether one of `steps` declares effects; the others are merely undeclared."""
     return any(step.effects is not Effects.UNKNOWN for step in steps)
 
 
@@ -122,7 +122,7 @@ def script_warnings(screen: Screen, *values: Value | Json) -> Iterator[Line]:
 
 
 def approval_json(steps: Sequence[EffectStep], digest: str) -> dict[str, Json]:
-    """Return what `ApprovalView` shows as JSON."""
+    """Return the content of `ApprovalView` as JSON."""
     return {
         "digest": digest,
         "effects": [

@@ -1,4 +1,4 @@
-"""What differs between two plans, as lines."""
+"""The differences between two plans, as lines."""
 
 from __future__ import annotations
 
@@ -68,5 +68,5 @@ def _changed(changes: tuple[Change, ...]) -> Iterator[Line]:
 
 
 def _value(value: Json | Absent) -> str:
-    # whole and exact: what differs may be the last character
+    # whole and exact: the difference may be the last character
     return "(none)" if isinstance(value, Absent) else visible(json.dumps(value, ensure_ascii=False))

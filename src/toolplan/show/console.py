@@ -33,7 +33,7 @@ class Output:
 
     @classmethod
     def of(cls, file: TextIO, width: int | None = None) -> Output:
-        """Return what prints on `file`.
+        """Return the output to `file`.
 
         On a terminal, and where `width` is given, sentences are wrapped; elsewhere they stay whole.
         """
@@ -65,7 +65,7 @@ class Output:
 
     @property
     def encoding(self) -> str:
-        """What characters are written in."""
+        """The encoding of characters."""
         return self._console.encoding
 
     def print(self, *shown: View | str, style: str = "", soft_wrap: bool | None = None) -> None:
@@ -87,7 +87,7 @@ class Output:
                 self.print(view)
 
     def live(self, view: Callable[[], View], per_second: float) -> Live:
-        """Return what draws the view as it is, so many times a second."""
+        """Return a display that redraws the view `per_second` times a second."""
         return Live(
             console=self._console,
             get_renderable=lambda: Rendered(view()),

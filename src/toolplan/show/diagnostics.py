@@ -19,9 +19,9 @@ from toolplan.show.printable import ELLIPSIS, cut, fitting, number_text, printab
 
 _COLOURS: Final = {Severity.ERROR: "red", Severity.WARNING: "yellow"}
 MOST_LOCATED: Final = 30
-"""How many diagnostics are shown with their text."""
+"""Maximum number of diagnostics shown with their text."""
 MOST_SHOWN: Final = 200
-"""How many diagnostics are printed one by one; the others are counted."""
+"""Maximum number of diagnostics printed one by one; the others are counted."""
 _MOST_CHANGES: Final = 10
 _LONGEST_VALUE: Final = 500
 _WORD: Final = re.compile(r"""(?:[^\s"',\[\]{}()]|(?<=\d),(?=\d))+|.""")
@@ -32,10 +32,10 @@ _LARGEST_INDEX: Final = 9  # digits; a longer number is a key
 
 
 class Locate(Protocol):
-    """Returns the place of what a pointer names, or of its key: `Dialect.locate` for one text."""
+    """Returns the place of the value or the key at a pointer: `Dialect.locate` for one text."""
 
     def __call__(self, pointer: str, *, key: bool) -> Span | None:
-        """Return the place of what `pointer` names."""
+        """Return the place of the value at `pointer`."""
         ...
 
 
@@ -49,8 +49,8 @@ class Located(NamedTuple):
 def located(diagnostics: Sequence[Diagnostic], locate: Locate) -> tuple[Located, ...]:
     """Return `diagnostics`, the first ones with their places in the text.
 
-    The place is the key where the key is wrong, else the value. What a fix renamed has the place of
-    its old name. Each place takes a scan of its own; the other diagnostics have their pointers.
+    The place is the key where the key is wrong, else the value. A key that a fix renamed has the
+    place of its old name. Each place takes a scan of its own; other diagnostics have pointers.
     """
     first = diagnostics[:MOST_LOCATED]
     renames = [names for each in first if (names := renamed(each.fix)) is not None]
@@ -66,7 +66,7 @@ def located(diagnostics: Sequence[Diagnostic], locate: Locate) -> tuple[Located,
 class DiagnosticView(Struct, frozen=True):
     """Diagnostics, as they are printed, each with its place in `source_text`, and their number.
 
-    `name` is that of the source; `advice` says what to do about errors with an auto-fix.
+    `name` is that of the source; `advice` is the help for errors with an auto-fix.
     """
 
     located: tuple[Located, ...]
@@ -78,7 +78,7 @@ class DiagnosticView(Struct, frozen=True):
         """Yield what is shown on `screen`."""
         screen = replace(screen, width=min(screen.width, WIDTH))
         shown = self.located
-        if len(shown) > MOST_SHOWN:  # what keeps the plan from running comes first
+        if len(shown) > MOST_SHOWN:  # errors, which keep the plan from running, come first
             shown = tuple(sorted(shown, key=lambda each: not each.diagnostic.blocks)[:MOST_SHOWN])
         for each in shown:
             yield from _lines(each, self.source_text, self.name, screen)
@@ -164,7 +164,7 @@ def _lines(located: Located, source_text: str | None, name: str, screen: Screen)
 
 
 def fix_texts(fix: Fix) -> list[str]:
-    """Return what `fix` changes: `"Pro" -> "pro"`, with the place of each where there are several.
+    """Describe the changes of `fix`: `"Pro" -> "pro"`, with places where there are several.
 
     A renamed key is one change: `"limt" -> "limit"`.
     """

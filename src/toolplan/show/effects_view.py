@@ -26,7 +26,7 @@ _MOST_OF_A_RESULT = 2_000
 class EffectsView(Struct, frozen=True):
     """Calls that wait, as they are printed: every value whole and exact.
 
-    What is less than its place needs is marked with `!`.
+    Values with less trust than their place needs are marked with `!`.
     """
 
     effects: tuple[Effect, ...]
@@ -38,7 +38,7 @@ class EffectsView(Struct, frozen=True):
 
 
 def effects_text(effects: Sequence[Effect]) -> str:
-    """Return what `EffectsView` shows as text, each value in one line."""
+    """Return the text of `EffectsView`, each value in one line."""
     return plain(EffectsView(tuple(effects)).lines(Screen(sys.maxsize)))
 
 
@@ -121,7 +121,7 @@ def call_text(doubt: CallInDoubt) -> str:
 
 
 def _result_text(result: Json, run: str) -> str:
-    """Return what a call gave back that cannot be used; a long one is cut, and says where it is."""
+    """Return the unusable result of a call; a long one is cut, and its place stated."""
     match result:
         case {"json": value}:
             text = _value(value)

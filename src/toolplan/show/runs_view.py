@@ -1,4 +1,4 @@
-"""Runs as lines: their states, and what they are expected to take."""
+"""Runs as lines: their states and their forecasts."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ def forecast_text(forecast: Forecast) -> str:
 
 
 def compared_text(forecast: Forecast, seconds: float) -> str:
-    """Return how long a run took, in `seconds`, beside what was expected of it.
+    """Describe the duration of a run, in `seconds`, beside its forecast.
 
     >>> compared_text(Forecast(1.2, 2.0, ("a",), 1, 1, 0), 1.4)
     'took 1.4 s; about 1.2 s were expected'
@@ -135,7 +135,7 @@ def compared_text(forecast: Forecast, seconds: float) -> str:
 
 
 def _expected(forecast: Forecast) -> str:
-    # where nothing is known of any tool, even the slowest run takes no time at all
+    # without past calls of any tool, even the slowest run takes no time
     if not forecast.is_known and forecast.p90_s <= 0:
         return ""
     return f"{'about' if forecast.is_known else 'at least'} {duration_text(forecast.expected_s)}"

@@ -1,4 +1,4 @@
-"""What a step does, as texts: its arguments, and under what conditions it runs."""
+"""Texts of a step: its arguments and its conditions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from toolplan.plan.path import Json
 from toolplan.show.printable import cell, number_text, printable, value_text
 
 VALUE_WIDTH: Final = 2_000
-"""The most characters of a value that are shown."""
+"""Maximum number of characters of a shown value."""
 
 
 def layers(plan: Plan) -> Iterator[list[Step]]:
@@ -24,7 +24,7 @@ def layers(plan: Plan) -> Iterator[list[Step]]:
     sorter = TopologicalSorter[str]()
     for step in plan.steps:
         sorter.add(step.id, *(name for name in needs(step) if name in steps))
-    with suppress(CycleError):  # what stands before the cycle is sorted all the same
+    with suppress(CycleError):  # steps before the cycle are sorted all the same
         sorter.prepare()
     while ready := sorter.get_ready():
         sorter.done(*ready)
@@ -39,7 +39,7 @@ def argument_texts(step: Step, width: int = VALUE_WIDTH) -> Iterator[str]:
 
 
 def condition_texts(step: Step, width: int = VALUE_WIDTH) -> Iterator[str]:
-    """Yield what else decides whether and how often `step` runs."""
+    """Yield the conditions that decide whether and how often `step` runs."""
     if step.after:
         yield "after " + ", ".join(map(printable, step.after))
     if step.for_each is not None:
@@ -63,7 +63,7 @@ def _at_most(count: int, usual: int) -> str:
 
 
 def condition_words(when: When) -> str:
-    """Return what a condition asks of its value: `is at least 5`; `fits` where words fail."""
+    """Describe a condition: `is at least 5`; `fits` where words fail."""
     return " and ".join(_words(when.schema)) or "fits"
 
 
@@ -86,7 +86,7 @@ _BOUNDS: Final = {
 
 
 def _words(schema: Json) -> list[str]:
-    """Return what `schema` asks for in words, empty where they would not say all of it."""
+    """Describe the requirements of `schema`, empty where words would not cover all of them."""
     said: list[str] = []
     for keyword, value in schema.items() if isinstance(schema, dict) else ():
         match keyword, value:

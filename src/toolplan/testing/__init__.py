@@ -1,6 +1,6 @@
-"""Doubles for tests of what is built on toolplan, and a reference interpreter for plans.
+"""Test doubles for programs built on toolplan, and a reference interpreter for plans.
 
-`ScriptedTools` makes fake tools, `ScriptedPlanner` and `ScriptedModel` return what a script says,
+`ScriptedTools` makes fake tools, `ScriptedPlanner` and `ScriptedModel` follow a script,
 `scripted_extract` is the tool `extract` without a model, `RecordingSink` keeps events, and
 `interpret` runs a plan one step after the other.
 """

@@ -214,8 +214,8 @@ class RecordingSink:
 def scripted_extract(read: Callable[[str, str], Json]) -> Tool:
     """Return the tool `extract` whose model is `read`: of the text and the instruction, the value.
 
-    It is checked against the schema like the reply of any model. None stands for what the text
-    does not say.
+    It is checked against the schema like the reply of any model. None stands for a value that
+    the text does not have.
     """
 
     def reply(request: ModelRequest) -> str:

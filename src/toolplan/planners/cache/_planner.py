@@ -60,9 +60,9 @@ class CachedPlanner:
             inner: the planner to ask when there is no stored plan.
             cache: where drafts are stored.
             name: which planner or model `inner` is; drafts of another one are not reused.
-            version: of its prompt, or whatever else its plans depend on.
-            weeks: what *last week* means to `inner`.
-            policy: what plans may use.
+            version: of its prompt, or of anything else that its plans depend on.
+            weeks: the meaning of *last week* to `inner`.
+            policy: the policy for plans.
         """
         self.cache = cache
         self._inner = inner
@@ -79,7 +79,7 @@ class CachedPlanner:
         *,
         on_text: OnText | None = None,
     ) -> Proposal:
-        """Return the draft that worked for `question`, or what `inner` proposes.
+        """Return the draft that worked for `question`, or the proposal of `inner`.
 
         After a failed attempt `inner` is asked.
         """

@@ -12,7 +12,7 @@ FILE: Final = "plans.sqlite"
 
 
 def cache(context: PlannerContext) -> CachedPlanner | None:
-    """Return the planner that remembers plans of `inner`; None where nothing is to be remembered.
+    """Return the planner that remembers plans of `inner`; None without caching.
 
     A planner that the user names does not get plans of another one.
     """

@@ -1,4 +1,4 @@
-"""Planning with a model: one request, one plan, and precise words about what is wrong with it."""
+"""Planning with a model: one request, one plan, and precise feedback on its faults."""
 
 from toolplan.planners.llm._facts import argument_lines
 from toolplan.planners.llm._planner import LLMPlanner, Style

@@ -18,7 +18,7 @@ _LOOKED_AT: Final = 40
 _LONGEST: Final = 400
 _OF_A_TOOL: Final = 2
 _OWN: Final = 2_000
-"""The most characters of all examples that tools bring along."""
+"""Maximum number of characters of all examples that tools bring along."""
 
 
 def example_plans(tools: Toolbox) -> tuple[str, ...]:

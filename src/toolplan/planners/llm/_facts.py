@@ -1,4 +1,4 @@
-"""What a schema says of an argument beside its type: one short line for a model."""
+"""Facts of a schema about an argument, beside its type: one short line for a model."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from toolplan.schema import Schema, SchemaError
 from toolplan.schema.tool import Tool
 
 TOOL_CHARACTERS: Final = 900
-"""The most characters about the arguments of one tool."""
+"""Maximum number of characters about the arguments of one tool."""
 ALL_CHARACTERS: Final = 8_000
-"""The most characters about the arguments of all tools of a request."""
+"""Maximum number of characters about the arguments of all tools of a request."""
 SMALL: Final = 800
 """The same for a small model."""
 
@@ -85,7 +85,7 @@ def _arguments(schema: Schema, node: Json, place: str, depth: int) -> Iterator[t
 
 
 def _branches(schema: Schema, node: Json) -> list[Mapping[str, Json]]:
-    """Return `node`, and what it refers to or chooses from, one level after the other."""
+    """Return `node`, its references and its alternatives, one level after the other."""
     found: list[Mapping[str, Json]] = []
     open_: list[Json] = [node]
     while open_ and len(found) < _BRANCHES:
@@ -102,7 +102,7 @@ def _branches(schema: Schema, node: Json) -> list[Mapping[str, Json]]:
 
 
 def _facts(schema: Schema, node: Json, name: str) -> Iterator[str]:
-    """Yield what is known of an argument: its first sentence, form, bounds, default, examples."""
+    """Yield the facts of an argument: its first sentence, form, bounds, default, examples."""
     branches = _branches(schema, node)
     described = next((text for each in branches if (text := each.get("description"))), None)
     sentence = first_sentence(described) if isinstance(described, str) else ""

@@ -83,7 +83,7 @@ def _rank(problem: Diagnostic) -> int:
 
 
 def _edited(problem: Diagnostic) -> str:
-    """Return what would pass in the place of the problem, where one such value is known."""
+    """Return a value that would pass at the place of the problem, if one is known."""
     edits = problem.fix.edits if problem.fix is not None else ()
     values = [each for each in edits if not isinstance(each.value, Removed)]
     return _cut("; ".join(f"{e.pointer} is {_json(e.value)}" for e in values[:2]))

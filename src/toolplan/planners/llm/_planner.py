@@ -62,19 +62,19 @@ class LLMPlanner:
 
         Args:
             model: the model to call.
-            weeks: what *last week* means: see `toolplan.dates`.
+            weeks: the meaning of *last week*: see `toolplan.dates`.
             style: the form of the prompt.
             temperature: of the model, 0 for the likeliest words.
-            max_tokens: the most tokens of a plan.
-            most_tools: the most tools in the prompt; of more, the most relevant are shown.
+            max_tokens: maximum number of tokens of a plan.
+            most_tools: maximum number of tools in the prompt; of more, the most relevant are shown.
             instructions: the user's instructions for every plan.
-            requests: the most requests for one question, failed ones counted; None for no limit.
+            requests: maximum number of requests for one question, failed ones counted, or None.
             small: whether the model is small, so that its replies need short lists and texts, and
                 it may ask back only after two plans that were refused.
         """
         self.model = model
         self.usage = Usage()
-        """What all requests so far have used together."""
+        """The usage of all requests so far."""
         self._weeks: Weeks = weeks
         self._style: Style = style
         self._temperature = temperature
@@ -104,7 +104,7 @@ class LLMPlanner:
         *,
         on_text: OnText | None = None,
     ) -> Proposal:
-        """Call the model, and return what it proposes.
+        """Call the model, and return its proposal.
 
         Raises:
             ModelError: no complete reply came (`llm-stream-cut`), it is empty (`llm-empty`), has

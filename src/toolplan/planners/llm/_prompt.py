@@ -199,7 +199,7 @@ def _asked(question: Question, weeks: Weeks) -> str:
 
 
 def _time(text: str, found: FoundDate) -> str:
-    """Return the days that words of the question mean, or what has to be asked about them."""
+    """Return the days that words of the question mean, or the question that clarifies them."""
     words = json.dumps(text, ensure_ascii=False)
     if found.range is None:
         return f"{words} is unclear: {found.question} Ask this with a clarification."

@@ -21,14 +21,14 @@ _MOST_READ: Final = 200_000
 """A longer reply is not searched for a second plan."""
 
 _MOST_FAILURES: Final = 50
-"""The most brackets that open no JSON; each may cost a reading of all the rest."""
+"""Maximum number of brackets that open no JSON; each may cost a scan of the rest."""
 
 _OPTIONS: Final = 12
 _BOM: Final = "\ufeff"
 
 
 def read_reply(text: str, prefer: str = "toolplan") -> Proposal:
-    """Return what the complete reply of a model proposes.
+    """Return the proposal in the complete reply of a model.
 
     Args:
         text: the reply; prose, code fences and a think block around the plan are skipped.

@@ -1,7 +1,7 @@
 """Columns of rows, and their kinds: constant, categories, numbers, dates, identities.
 
-The kind depends on the values. The hints of the schema add what values do not show: a unit, the
-order of an enum, that a text is an identity.
+The kind depends on the values. The hints of the schema add facts that values do not show: a unit,
+the order of an enum, that a text is an identity.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _IDENTITY = re.compile(r"(?i:(?:.*[_-])?(?:ids?|uuid))|.*[a-z]Ids?")
 
 
 class Kind(Enum):
-    """What the values of a column are."""
+    """The kind of the values of a column."""
 
     IDENTITIES = auto()  # which are not counted
     NUMBERS = auto()

@@ -61,13 +61,13 @@ class Section(Struct, frozen=True):
 
     Attributes:
         title: the entity in the plural, or the name of the tool.
-        summary: a sentence on what was found.
+        summary: a sentence on the result.
         total: the number of rows; 1 for a record or a single value.
         columns: names of the fields that are shown; `hidden` are the others.
         shown: the first rows, unchanged.
         insights: sentences about all rows.
         numeric: for each column whether it has numbers.
-        ranks: for each column a number, lower for what is needed more.
+        ranks: for each column a number, lower for columns that are needed more.
         is_complete: whether the summary contains everything.
     """
 
@@ -239,7 +239,7 @@ def _summary_of_rows(
 
 
 def _summary_of_calls(step: str, tool: str, shape: Rows, calls: int) -> str:
-    """Return what calls that change something have done: they find nothing."""
+    """Describe what calls with effects have done: they find nothing."""
     tool = printable(tool)
     if not calls:
         return f"{tool} was not called [{step}]."
@@ -262,7 +262,7 @@ def _section_of_record(step: str, tool: str, shape: Record) -> Section:
 
 
 def _notes(step: str, shape: Rows) -> tuple[Insight, ...]:
-    """Return what is missing from a list, and the values beside it."""
+    """Describe the missing part of a list, and the values beside it."""
     notes: list[Insight] = []
     if shape.counted is not None:
         listed = number_text(len(shape.rows), grouped=True)
@@ -332,7 +332,7 @@ def _named(value: Value, output: Json, run: Run, name: str) -> Iterator[Result]:
     """Yield the results of `value`; `output` is its value in the run."""
     match value:
         case Literal():
-            return  # a constant of the plan is not a result
+            return  # a constant of the plan is no result
         case Ref(step, path):
             if _gave(run, step):
                 try:

@@ -1,4 +1,4 @@
-"""What makes an outlier or a trend, and whether a series rises or falls, by linear regression."""
+"""Thresholds of outliers and trends; the direction of a series by linear regression."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _SHORTEST_MONTH: Final = 28
 
 
 class Thresholds(Struct, frozen=True):
-    """What makes an outlier, and what makes a trend: the least of each.
+    """The minimum figures of an outlier and of a trend.
 
     Raises:
         ToolplanError: a threshold is negative, not finite, or out of its range (`bad-threshold`).

@@ -148,7 +148,7 @@ def _finite(value: Json) -> float | None:
 
 
 def _as_shares(name: str, number: float) -> Iterator[float]:
-    """Yield what a number of the field `name` is in percent, where it may be a share."""
+    """Yield a number of the field `name` in percent, where it may be a share."""
     is_ratio = "%" in name or not _RATIO_WORDS.isdisjoint(re.split(r"[\W_]+", name.casefold()))
     if 0 < number < 1 or (is_ratio and 0 <= number <= 1):
         yield 100 * number

@@ -19,7 +19,7 @@ from toolplan.show.answer.shape import NO_HINTS, Row, Rows, shape_of
 from toolplan.show.printable import cut, visible
 
 ROWS_BYTES: Final = 16_384
-"""How many bytes of rows the model sees, in UTF-8."""
+"""Maximum number of bytes of rows that the model sees, in UTF-8."""
 
 _ANALYSIS_BYTES: Final = 24_576
 _QUESTION_WIDTH: Final = 2_000

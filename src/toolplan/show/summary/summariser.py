@@ -26,7 +26,7 @@ from toolplan.show.summary.prompt import summary_request
 from toolplan.show.summary.text import first_chars, first_words, in_markdown, safe_text
 
 LENGTH: Final = 500
-"""The most words of a summary (C-37)."""
+"""Maximum number of words of a summary (C-37)."""
 
 _CHARS_A_WORD: Final = 32
 _MOST_PROBLEMS: Final = 20

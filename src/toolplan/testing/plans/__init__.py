@@ -1,4 +1,4 @@
 """Plans as tests: questions with their expected plans, asked of any planner or model.
 
-Nothing is called. Whoever changes a prompt, a model or a tool sees what changed in the plans.
+Nothing is called. After a change of prompt, model or tool the tests show the changed plans.
 """

@@ -1,4 +1,4 @@
-"""Files of questions with what is expected of their plans."""
+"""Files of questions with expectations of their plans."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ class CaseError(ToolplanError):
 
 
 class Expectation(Struct, frozen=True):
-    """What is expected of a plan; None or empty: anything.
+    """Expectations of a plan; None or empty: anything.
 
     Attributes:
         plan: exactly these calls, whatever the steps are called.
         includes: these calls, with at least these arguments.
         tools: exactly these tools are called, each at least once.
         forbidden: none of these tools is called.
-        max_calls: the most calls that the plan may make.
+        max_calls: maximum number of calls of the plan.
         no_plan: the planner asks back or refuses.
         accept: for each step of `plan`, the values that each argument may have, as BFCL writes
             them: `""` among them says that it may be missing.
@@ -61,7 +61,7 @@ class Case(Struct, frozen=True):
 
 
 class CaseFile(Struct, frozen=True):
-    """A file of plan tests, and what they use: each None where the file does not say."""
+    """A file of plan tests, and its settings, None where the file has none."""
 
     path: Path
     cases: tuple[Case, ...]

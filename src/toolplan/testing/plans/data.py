@@ -17,7 +17,7 @@ from toolplan.testing.plans.cases import Case, CaseError, CaseFile, Expectation,
 
 _NO_CALL: Final = "no_call"
 _LITERAL: Final = ("bfcl", "literal", "workbench")
-"""What rows call the form of their steps where no argument refers to another step."""
+"""Names in rows for steps whose arguments refer to no other step."""
 
 
 def read_data(path: Path, rows: int, today: str, on_note: Callable[[str], None]) -> list[CaseFile]:

@@ -33,7 +33,7 @@ class Measured(Struct, frozen=True):
     Attributes:
         case: the question.
         outcome: whether the plan is right.
-        problems: what differs from what is expected, or why there is no plan.
+        problems: differences from the expectation, or why there is no plan.
         drafts: how many plans were written for it.
         invented: how many values of its plan are in neither the question nor the tools.
         seconds: how long it took.

@@ -32,7 +32,7 @@ class CaseResult(Struct, frozen=True):
 
     Attributes:
         case: the question.
-        problems: for each time it was asked, what differs from what is expected; empty: nothing.
+        problems: for each time it was asked, the differences from the expectation.
         plan: the last plan; None where there was none.
         seconds: how long all of it took.
     """
@@ -71,7 +71,7 @@ async def run_case(app: App, case: Case, recorded: Recorded, times: int = 1) -> 
 
 
 def differences(case: Case, plan: Plan | None, reason: str, recorded: Recorded) -> tuple[str, ...]:
-    """Return what of a plan, or of the reason why there is none, is not as expected."""
+    """Return the differences of a plan, or of the reason without one, from the expectation."""
     expected = case.expect
     if expected is None:
         if case not in recorded:
@@ -176,7 +176,7 @@ def open_for(
     instructions: str = "",
     on_note: Callable[[str], None] | None = None,
 ) -> App:
-    """Open the tools and the planner of a file of plan tests; what is given here wins.
+    """Open the tools and the planner of a file of plan tests; arguments win.
 
     The planner is asked each time: a plan that it remembers would hide what has changed.
 
