@@ -45,7 +45,16 @@ class EffectCalls:
         in_doubt: the calls that wait for such a decision.
     """
 
-    __slots__ = ("_before", "_doubts", "_taken", "begun", "decisions", "in_doubt", "slots", "tries")
+    __slots__ = (
+        "_doubts",
+        "_previous_owner",
+        "_taken",
+        "begun",
+        "decisions",
+        "in_doubt",
+        "slots",
+        "tries",
+    )
 
     def __init__(self, recovered: Recovered) -> None:
         self.slots: Mapping[str, int] = {}
@@ -65,7 +74,7 @@ class EffectCalls:
         """Return why a call that an earlier process started is in doubt."""
         known = self._doubts.get(slot)
         failure = _lost(slot) if known is None else known.failure
-        if self._previous_owner and self._before not in failure.message:
+        if self._previous_owner and self._previous_owner not in failure.message:
             failure = replace(failure, message=f"{failure.message} {_LIVES % self._previous_owner}")
         return Doubtful(failure, None if known is None else known.result)
 
