@@ -35,6 +35,19 @@ def test_a_draft_is_printed_and_can_be_used(files: Path, call: Call) -> None:
     assert "untrusted-argument" in said.err
 
 
+def test_standing_approvals_are_listed(files: Path, call: Call) -> None:
+    text = "[unasked.send]\nuntil = 2100-01-31\nargs.to = 'any'\n[unasked.delete]\n"
+    Path("standing.toml").write_text(text, "utf-8")
+    words = ("policy", "check", "plan.json", "--tools", "tools.json", "--policy", "standing.toml")
+    said = call(*words)
+    assert "Runs unasked until 2100-01-31: send, within the bounds of to." in said.out
+    assert "Runs unasked: delete, without arguments." in said.out
+    assert call(*words, "--json").json["unasked"] == {
+        "send": {"args": {"to": {}}, "until": "2100-01-31"},
+        "delete": {"args": {}},
+    }
+
+
 def test_a_refused_flow_stops_each_command(files: Path, call: Call) -> None:
     named = ("--tools", "tools.json", "--policy", "mine.toml")
     for words in (("check", "plan.json"), ("run", "plan.json"), ("policy", "check", "plan.json")):

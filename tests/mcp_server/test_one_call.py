@@ -8,10 +8,11 @@ from typing import Any, Literal
 import pytest
 from mcp import Client
 
-from tests.mcp_server.served import content, error, scripted, serving
+from tests.mcp_server.served import WRITES, content, error, scripted, serving
 from tests.mcp_server.served import text as text_of
-from toolplan.events import RunState
+from toolplan.events import RunApproved, RunState
 from toolplan.plan.path import Json
+from toolplan.policy import parse_policy
 from toolplan.schema.tool import ToolError
 from toolplan.testing import Gives, Raises, ScriptedTools
 
@@ -61,3 +62,24 @@ async def test_one_call_fails_and_waits_as_a_plan_does(tmp_path: Path) -> None:
         bad = error(await client.call_tool("run", {"tool": "weather"}))
         assert "unknown-tool at /steps/0/tool" in bad["problems"][0]
     assert tools.args_of("send") == []
+
+
+async def test_a_call_with_a_standing_approval_needs_no_trip_to_a_person(tmp_path: Path) -> None:
+    tools = scripted(Gives({"data": ["ann"]}))
+    policy = parse_policy('[unasked.send]\nargs.to = { enum = ["ann", "ben"] }')
+    async with (
+        serving(tmp_path, tools.toolbox, policy=policy) as served,
+        Client(served.server) as client,
+    ):
+        made = await client.call_tool("run", {"tool": "send", "args": {"to": "ann"}})
+        assert not made.is_error
+        waits = error(await client.call_tool("run", {"tool": "send", "args": {"to": "eve"}}))
+        assert waits["error"]["code"] == "approval-required"
+        waits = error(
+            await client.call_tool("run", {"plan": WRITES})
+        )  # its values come from a tool
+        assert waits["error"]["code"] == "approval-required"
+        last = served.journal.runs()[-1]
+        approved = [e for e in served.journal.events(last.run) if isinstance(e, RunApproved)]
+        assert [each.by for each in approved] == ["policy"]
+    assert tools.args_of("send") == [{"to": "ann"}]

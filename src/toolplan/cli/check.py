@@ -182,6 +182,7 @@ def _check(file: str, dialect: str, tools: Toolbox, policy: Policy, *, as_json: 
             "valid": valid,
             "flows": [flow_to_json(flow) for flow in flows],
             "secrets_could_leave_by": [*leaks],
+            **({"unasked": policy.to_json()["unasked"]} if policy.unasked else {}),
             "diagnostics": [to_json(each) for each in compiled.diagnostics],
         }
         print_json(document)
@@ -191,6 +192,11 @@ def _check(file: str, dialect: str, tools: Toolbox, policy: Policy, *, as_json: 
             out().print(FlowsView(flows))
         elif valid:
             out().print("Nothing flows into a place where it can do harm.")
+        for tool, standing in policy.unasked.items():
+            until = f" until {standing.until}" if standing.until else ""
+            bounds = ", ".join(standing.args)
+            within = f"within the bounds of {bounds}" if bounds else "without arguments"
+            out().print(printable(f"Runs unasked{until}: {tool}, {within}."))
         if leaks:
             out().print(printable(f"A secret could leave by: {', '.join(leaks)}."))
     return (Exit.FINE if valid else Exit.FAILED).value

@@ -193,7 +193,9 @@ _OBJECTS: Final = {
     "step_change": "kind: difference, tool: str, changes: change[], before?: str, after?: str",
     "side_file": "file: str",
     "side_run": "run: str, status: run_state, approved: bool, approvals: str[]",
-    "flows": "valid: bool, flows: flow[], secrets_could_leave_by: str[], diagnostics: diagnostic[]",
+    "flows": "valid: bool, flows: flow[], secrets_could_leave_by: str[], diagnostics: diagnostic[],"
+    " unasked?: standing{}",
+    "standing": "args: object, until?: str",
     "flow": "step: str, pointer: str, kind: str, needs: str, label: str, sources: origin[],"
     " verdict: str, default?: any",
     "origin": "step: str, tool: str, path: str",

@@ -54,6 +54,8 @@ from toolplan.schema.tool import Tool
 from toolplan.storage.journal import JournalError, Recovered, RunRecord, Slot, recover
 
 _NEW: Final = Recovered()
+_POLICY: Final = "policy"
+"""The approver of plans that run unasked, as the journal names it."""
 
 
 class Decided(Struct, frozen=True):
@@ -148,7 +150,7 @@ async def continue_run(
     recorder.write()
     try:
         if approval.granted is not None:
-            await recorder.approve(approved(approval.granted, clock))
+            await recorder.approve(approved(approval.granted, clock, approval.by))
         elif approval.stage is not None and recovered.staged is None:
             recorder.add(approval.stage.begun())
         elif approval.must_ask:
@@ -203,8 +205,9 @@ def frozen(plan: ExecutionPlan, tools: Mapping[str, Tool]) -> Runnable:
         digest = digest_of(copy, tools, plan.policy)
     except KeyError as missing:
         raise CannotRun(f"There is no function to call for: {missing.args[0]!r}.") from None
-    unasked = digest == plan.digest and needs_no_approval(plan)
-    return Runnable(replace(plan, plan=copy, digest=digest), True, needs, unasked)
+    checked = replace(plan, plan=copy, digest=digest)
+    unasked = digest == plan.digest and needs_no_approval(checked)
+    return Runnable(checked, True, needs, unasked)
 
 
 def _copy(plan: Plan) -> Plan:
@@ -240,6 +243,7 @@ class RunApproval:
         granted: the approval of the plan.
         stage: the calls that are approved with their values.
         must_ask: whether the approver is to be called with the plan.
+        by: who approved the plan; empty for the current decider.
     """
 
     def __init__(
@@ -265,6 +269,7 @@ class RunApproval:
         self.granted: Approval | None = None
         self.stage: Stage | None = None
         self.must_ask = False
+        self.by = ""
         given, staged = execution.approval, recovered.staged
         if not runnable.effects or recovered.approval:
             return
@@ -274,7 +279,7 @@ class RunApproval:
         elif isinstance(given, Approval):
             self.granted = self._bound(given)
         elif runnable.unasked:
-            self.granted = approve(self.plan)
+            self.granted, self.by = approve(self.plan), _POLICY
         elif isinstance(given, ValueApproval):
             self._hold(given)
         elif given is None:
@@ -295,7 +300,7 @@ class RunApproval:
         if self.stage is not None:
             recorder.add(self.stage.begun())
         elif self.granted is not None:
-            recorder.add(approved(self.granted, clock))
+            recorder.add(approved(self.granted, clock, self.by))
         elif self._has_effects:
             recorder.add(RunWaiting(clock()))
 
@@ -338,9 +343,9 @@ class RunApproval:
         return self.stage
 
 
-def approved(granted: Approval, clock: Clock) -> RunApproved:
-    """Return the event that a plan was approved."""
-    return RunApproved(granted.id, granted.digest, clock(), decider())
+def approved(granted: Approval, clock: Clock, by: str = "") -> RunApproved:
+    """Return the event that a plan was approved; without `by` the current decider did it."""
+    return RunApproved(granted.id, granted.digest, clock(), by or decider())
 
 
 async def _ask_or_end(approval: RunApproval, execution: Execution, *, is_new: bool = False) -> None:

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import hashlib
 import uuid
-from collections.abc import Awaitable, Callable, Generator, Mapping
+from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
+from datetime import date
 from typing import Final, TypeAlias, cast
 
 import rfc8785
@@ -30,7 +31,7 @@ from toolplan.plan.model import (
     split_pointer,
 )
 from toolplan.plan.path import Json
-from toolplan.policy import Verdict, defaults_of
+from toolplan.policy import Flow, Policy, Standing, Verdict, defaults_of, objection
 from toolplan.policy.execution_plan import ExecutionPlan
 from toolplan.schema.tool import Effects, Tool
 
@@ -247,13 +248,48 @@ def approve_digest(execution_plan: ExecutionPlan, times: int = 1) -> Approval:
 
 
 def needs_no_approval(execution_plan: ExecutionPlan) -> bool:
-    """Return whether the policy lets a plan run unasked: it says so, and each flow is allowed.
+    """Return whether the policy lets a plan run unasked, and allows each of its flows.
 
-    A flow that is looked at right before its call counts as allowed.
+    It lets all plans, or those whose calls with effects have a standing approval. A flow that is
+    checked right before its call counts as allowed.
     """
     decided = {flow.verdict for flow in execution_plan.flows}
-    asks = not decided <= {Verdict.ALLOW, Verdict.CHECK}
-    return execution_plan.policy.get("approval") == "when-needed" and not asks
+    if not decided <= {Verdict.ALLOW, Verdict.CHECK}:
+        return False
+    return execution_plan.policy.get("approval") == "when-needed" or _stands(execution_plan)
+
+
+def _stands(execution_plan: ExecutionPlan) -> bool:
+    """Return whether each call with effects is within the bounds of a standing approval."""
+    if "unasked" not in execution_plan.policy:
+        return False
+    unasked = Policy.from_json(execution_plan.policy).unasked
+    steps = {step.id: step for step in execution_plan.plan.steps}
+    return all(
+        (standing := unasked.get(steps[name].tool)) is not None
+        and (not standing.until or date.today() <= date.fromisoformat(standing.until))
+        and _is_within(standing, steps[name], [f for f in execution_plan.flows if f.step == name])
+        for name in execution_plan.effects
+    )
+
+
+def _is_within(standing: Standing, step: Step, flows: Sequence[Flow]) -> bool:
+    """Return whether a step makes one call, with constants that pass the checks."""
+    values: list[tuple[str, Json]] = []
+    for name, value in step.args.items():
+        if not isinstance(value, Literal):
+            return False
+        values.append((name, value.value))
+    for flow in flows:
+        if flow.kind == "default":
+            at, *inside = split_pointer(flow.pointer)[3:]
+            if inside:
+                return False  # a default inside of an argument, which was checked without it
+            values.append((at, flow.default))
+    return step.for_each is None and all(
+        name in standing.args and objection(standing.args[name], value) is None
+        for name, value in values
+    )
 
 
 def effect_steps(

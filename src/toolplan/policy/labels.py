@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from enum import IntEnum, StrEnum
 from typing import Final, TypeAlias
 from typing import Literal as OneOf
@@ -162,6 +162,17 @@ class Decide(Struct, frozen=True):
     def of(self, kind: FlowKind) -> Need:
         """Return the requirement of a flow of `kind`: `condition` or `count`."""
         return self.for_each if kind == "count" else self.when
+
+
+class Standing(Struct, frozen=True, omit_defaults=True):
+    """An approval that a person gives beforehand, for all calls of a tool within bounds.
+
+    A call is within them if each of its arguments is named in `args` and passes its check. `until`
+    is the last day, in ISO 8601; empty for no end.
+    """
+
+    args: Mapping[str, Guard]
+    until: str = ""
 
 
 class Flow(Struct, frozen=True):

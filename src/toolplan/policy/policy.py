@@ -5,16 +5,17 @@ from __future__ import annotations
 import tomllib
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping
+from datetime import date
 from math import isfinite
 from typing import Final, TypeAlias, cast, get_args
 from typing import Literal as OneOf
 
-from msgspec import Struct, field
+from msgspec import Struct, field, to_builtins
 from msgspec.structs import asdict
 
 from toolplan.base.errors import ToolplanError
 from toolplan.plan.path import Json
-from toolplan.policy.labels import PLAIN, Decide, Guard, Need, Trust, Verdict
+from toolplan.policy.labels import PLAIN, Decide, Guard, Need, Standing, Trust, Verdict
 from toolplan.schema import Schema, SchemaError
 
 ApprovalRule: TypeAlias = OneOf["always", "when-needed"]
@@ -30,7 +31,7 @@ _LISTS: Final = {
     "closed": "tools",
 }
 _NAMES: Final = ("allow", "approval", "trusted", "listed", "secret", "sinks", "decide", "egress",
-                 "closed")  # fmt: skip
+                 "closed", "unasked")  # fmt: skip
 _WORDS: Final = {
     "said": Trust.SAID, "trusted": Trust.TRUSTED, "listed": Trust.LISTED, "any": None,
     PLAIN: Trust.TRUSTED,
@@ -68,6 +69,7 @@ class Policy(Struct, frozen=True, eq=False):
         egress: tools whose calls somebody outside can read, besides those of remote sources.
         closed: tools of remote sources whose calls nobody outside can read.
         approval: when a plan with effects is approved: `always`, or where a flow needs it.
+        unasked: standing approvals, by tool.
         text: the text of the file that it was read from; it is not part of what is compared.
         file: the name of that file.
     """
@@ -81,6 +83,7 @@ class Policy(Struct, frozen=True, eq=False):
     egress: tuple[str, ...] = ()
     closed: tuple[str, ...] = ()
     approval: ApprovalRule = "always"
+    unasked: Mapping[str, Standing] = field(default_factory=dict[str, Standing])
     text: str = ""
     file: str = ""
 
@@ -129,6 +132,8 @@ class Policy(Struct, frozen=True, eq=False):
             document["decide"] = {name: _decide_to_json(d) for name, d in self.decide.items()}
         if self.approval != "always":
             document["approval"] = self.approval
+        if self.unasked:
+            document["unasked"] = {name: to_builtins(s) for name, s in self.unasked.items()}
         return document
 
     @classmethod
@@ -165,6 +170,10 @@ class Policy(Struct, frozen=True, eq=False):
             sinks=sinks,
             decide=decide,
             approval=stated,
+            unasked={
+                tool: _standing(given, ("unasked", tool))
+                for tool, given in _table(table.get("unasked", {}), ("unasked",)).items()
+            },
             text=text,
             file=file,
             **lists,
@@ -220,16 +229,39 @@ def _guard(table: Mapping[str, object], keys: Keys, word: str, allowed: bool) ->
         return PLAIN if word == PLAIN else None
     if word in (PLAIN, "any") or not allowed:
         raise PolicyError(f"'or' cannot stand beside {word!r}.", (*keys, "or"))
-    schema = table["or"]
-    if not isinstance(schema, Mapping):
-        raise PolicyError("'or' is not a JSON Schema.", (*keys, "or"))
+    return _schema(table["or"], (*keys, "or"))
+
+
+def _schema(given: object, keys: Keys) -> Json:
+    if not isinstance(given, Mapping):
+        raise PolicyError(f"{keys[-1]!r} is not a JSON Schema.", keys)
     try:
-        loaded = Schema.load(_json(cast("object", schema), (*keys, "or")))
+        loaded = Schema.load(_json(cast("object", given), keys))
         if not loaded.is_whole:
-            raise PolicyError("'or' has a pattern that cannot be used.", (*keys, "or"))
+            raise PolicyError(f"{keys[-1]!r} has a pattern that cannot be used.", keys)
     except SchemaError as error:
-        raise PolicyError(f"'or' is not a usable JSON Schema: {error}.", (*keys, "or")) from None
+        raise PolicyError(f"{keys[-1]!r} is not a usable JSON Schema: {error}.", keys) from None
     return loaded.document
+
+
+def _standing(given: object, keys: Keys) -> Standing:
+    table = _table(given, keys, ("args", "until"))
+    args: dict[str, Guard] = {}
+    for name, bound in _table(table.get("args", {}), (*keys, "args")).items():
+        words: dict[object, Guard] = {PLAIN: PLAIN, "any": {}}
+        is_word = isinstance(bound, str) and bound in words
+        args[name] = words[bound] if is_word else _schema(bound, (*keys, "args", name))
+    until = table.get("until")
+    return Standing(args, "" if until is None else _day(until, (*keys, "until")))
+
+
+def _day(given: object, keys: Keys) -> str:
+    text = given.isoformat() if type(given) is date else given  # TOML has days of its own
+    try:
+        return date.fromisoformat(cast("str", text)).isoformat()
+    except (TypeError, ValueError):
+        message = f"{keys[-1]!r} is {_shown(given)}, and not a day."
+        raise PolicyError(message, keys, "Write a day as 2027-01-31.") from None
 
 
 def _json(value: object, keys: Keys, depth: int = 0) -> Json:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import Any, Final
 
@@ -232,6 +232,7 @@ class Vouched:
         named: list[tuple[str, Keys]] = [
             *((tool, ("sinks", tool)) for tool in policy.sinks),
             *((tool, ("decide", tool)) for tool in policy.decide),
+            *((tool, ("unasked", tool)) for tool in policy.unasked),
             *((tool, ("egress", "tools", at)) for at, tool in enumerate(policy.egress)),
             *((tool, ("closed", "tools", at)) for at, tool in enumerate(policy.closed)),
         ]
@@ -240,16 +241,20 @@ class Vouched:
         for tool, keys in named:
             if tool not in self._tools:
                 yield _no_tool(tool, keys, did_you_mean(near(tool, self._tools)))
-        for tool, needs in policy.sinks.items():
+        arguments: list[tuple[Keys, str, Iterable[str]]] = [
+            *((("sinks", tool), tool, needs) for tool, needs in policy.sinks.items()),
+            *((("unasked", tool, "args"), tool, s.args) for tool, s in policy.unasked.items()),
+        ]
+        for keys, tool, names in arguments:
             known = self._tools.get(tool)
             if known is None or known.unusable is not None:
                 continue
-            for name in needs:
+            for name in names:
                 if isinstance(schemas.at(known.input, (name,)), Absent):
                     yield Fault(
                         "policy-argument",
                         f"The tool {tool!r} has no argument {name!r}.",
-                        ("sinks", tool, name),
+                        (*keys, name),
                         did_you_mean(near(name, known.signature.inputs)),
                     )
 
