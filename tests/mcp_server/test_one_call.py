@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 import pytest
 from mcp import Client
+from mcp.types import AudioContent, CallToolResult, ContentBlock, ImageContent, TextContent
 
 from tests.mcp_server.served import WRITES, content, error, scripted, serving
 from tests.mcp_server.served import text as text_of
@@ -15,6 +16,8 @@ from toolplan.plan.path import Json
 from toolplan.policy import parse_policy
 from toolplan.schema.tool import ToolError
 from toolplan.testing import Gives, Raises, ScriptedTools
+from toolplan.tools.mcp._results import result_of
+from toolplan.tools.mcp.media import RecentMedia
 
 ERAS: list[Literal["auto", "legacy"]] = ["auto", "legacy"]
 
@@ -83,3 +86,38 @@ async def test_a_call_with_a_standing_approval_needs_no_trip_to_a_person(tmp_pat
         approved = [e for e in served.journal.events(last.run) if isinstance(e, RunApproved)]
         assert [each.by for each in approved] == ["policy"]
     assert tools.args_of("send") == [{"to": "ann"}]
+
+
+PICTURE = ImageContent(type="image", data="UE5H", mime_type="image/png")
+SOUND = AudioContent(type="audio", data="TVAz", mime_type="audio/mpeg")
+WORDS = TextContent(type="text", text="Here it is.")
+
+
+@pytest.mark.parametrize(
+    ("came", "passed"),
+    [
+        (CallToolResult(content=[PICTURE]), [PICTURE]),
+        (CallToolResult(content=[WORDS, PICTURE, SOUND]), [PICTURE, SOUND]),
+        (CallToolResult(content=[WORDS, SOUND], structured_content={"n": 1}), [SOUND]),
+        (CallToolResult(content=[WORDS]), []),
+    ],
+)
+async def test_pictures_and_sound_of_one_call_pass_through(
+    tmp_path: Path, came: CallToolResult, passed: list[ContentBlock]
+) -> None:
+    tools = ScriptedTools()
+    tools.add("look", Gives(result_of(came, wrapped=False).value))
+    async with serving(tmp_path, tools.toolbox) as served, Client(served.server) as client:
+        result = await client.call_tool("run", {"tool": "look", "args": {}})
+        assert result.content[1:] == passed
+        plan: Json = {"toolplan": 1, "steps": [{"id": "a", "tool": "look"}]}
+        assert len((await client.call_tool("run", {"plan": plan})).content) == 1
+
+
+def test_only_the_latest_media_are_kept_and_only_as_they_were_described() -> None:
+    media = RecentMedia(most=len(SOUND.model_dump_json()))
+    picture = media.described(PICTURE)
+    assert media.of(picture) == media.of([picture]) == media.of({"content": [picture]}) == [PICTURE]
+    assert media.of({**picture, "mime_type": "text/html"}) == []
+    sound = media.described(SOUND)
+    assert (media.of(picture), media.of([picture, sound])) == ([], [SOUND])

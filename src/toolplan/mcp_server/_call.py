@@ -54,6 +54,7 @@ from toolplan.policy.execution_plan import ExecutionPlan
 from toolplan.show.approval_view import approval_text
 from toolplan.show.effects_view import effects_text
 from toolplan.show.runs_view import SHORT
+from toolplan.tools.mcp.media import MEDIA
 
 _LISTED: Final = 20
 _BETWEEN_REPORTS_S: Final = 0.05
@@ -327,5 +328,5 @@ def _blocks(run: Run) -> CallToolResult | None:
     if len(text) > MOST_OUTPUT:
         return None
     structured = value if isinstance(value, dict) else None
-    content = TextContent(type="text", text=text)
-    return CallToolResult(content=[content], structured_content=structured)
+    content = [TextContent(type="text", text=text), *MEDIA.of(value)]
+    return CallToolResult(content=content, structured_content=structured)

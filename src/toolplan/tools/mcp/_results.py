@@ -2,36 +2,20 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import json
-from typing import Final, NamedTuple, TypeAlias, cast
+from typing import Final, NamedTuple, cast
 
-from mcp.types import (
-    AudioContent,
-    BlobResourceContents,
-    CallToolResult,
-    ContentBlock,
-    EmbeddedResource,
-    ImageContent,
-    ResourceLink,
-    TextContent,
-    TextResourceContents,
-)
+from mcp.types import CallToolResult, ContentBlock, TextContent
 
 from toolplan.plan.path import Json
 from toolplan.schema.tool import ToolError
 from toolplan.schema.tool_call import StatedLabel
 from toolplan.tools.mcp._wire import clean, why_unsound
+from toolplan.tools.mcp.media import CONTENT, MEDIA
 from toolplan.tools.replies import read_json
-
-Other: TypeAlias = ImageContent | AudioContent | ResourceLink | EmbeddedResource
 
 WRAPPED: Final = "result"
 """The one property under which servers put a list or a scalar: an output is an object in MCP."""
-
-CONTENT: Final = "content"
-"""The property in which pictures, sound and files beside structured content are described."""
 
 _CLOSING: Final = frozenset({
     "$ref", "allOf", "anyOf", "oneOf", "patternProperties", "propertyNames", "maxProperties",
@@ -94,9 +78,9 @@ def result_of(result: CallToolResult, *, wrapped: bool, roomy: bool = True) -> R
     """Return what a call gave: its structured content, or else its texts.
 
     One text is given as it is, or as what it says where it is a JSON object or list; several
-    contents are a list. Pictures, sound and files are described, not carried along: their kind,
-    size and SHA-256. Beside structured content that is an object the descriptions are its property
-    `content`, where the tool's output schema has room for it (`has_room`).
+    contents are a list. Pictures, sound and files are described by kind, size and SHA-256, and the
+    latest are kept in `MEDIA`. Beside structured content that is an object the descriptions are its
+    property `content`, where the tool's output schema has room for it (`has_room`).
 
     Args:
         result: what came over the wire.
@@ -120,7 +104,7 @@ def result_of(result: CallToolResult, *, wrapped: bool, roomy: bool = True) -> R
     value = cast("Json", result.structured_content)
     if (why := why_unsound(value)) is not None:
         raise ToolError(f"The tool was called, and its result {why}.")
-    more = [_described(each) for each in result.content if not isinstance(each, TextContent)]
+    more = [MEDIA.described(each) for each in result.content if not isinstance(each, TextContent)]
     if wrapped and isinstance(value, dict) and set(value) == {WRAPPED}:
         value = value[WRAPPED]
     elif more and roomy and isinstance(value, dict) and CONTENT not in value:
@@ -151,33 +135,10 @@ def stated_label(result: CallToolResult) -> StatedLabel | None:
 def _value(content: ContentBlock) -> Json:
     """Return what one content says: a text that is a JSON object or list is read."""
     if not isinstance(content, TextContent):
-        return _described(content)
+        return MEDIA.described(content)
     if not content.text.lstrip(" \t\r\n").startswith(("{", "[")):
         return content.text
     try:
         return read_json(content.text)
     except (ValueError, RecursionError):
         return content.text
-
-
-def _described(content: Other) -> dict[str, Json]:
-    match content:
-        case ImageContent(data=encoded) | AudioContent(data=encoded):
-            return {"type": content.type, "mime_type": content.mime_type, **_measured(encoded)}
-        case ResourceLink(uri=uri, name=name, mime_type=kind):
-            return {"type": "resource_link", "uri": str(uri), "name": name, "mime_type": kind}
-        case EmbeddedResource(resource=resource):
-            head = {"type": "resource", "mime_type": resource.mime_type, "uri": str(resource.uri)}
-            match resource:
-                case BlobResourceContents(blob=blob):
-                    return {**head, **_measured(blob)}
-                case TextResourceContents(text=text):
-                    return {**head, "text": text}
-
-
-def _measured(encoded: str) -> dict[str, Json]:
-    try:
-        content = base64.b64decode(encoded, validate=True)
-    except ValueError:
-        content = encoded.encode(errors="replace")
-    return {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
