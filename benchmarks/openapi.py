@@ -23,7 +23,7 @@ from typing import Final, NamedTuple
 
 from toolplan.plan.path import Json
 from toolplan_demo import demo_tools
-from toolplan_demo.rest_document import openapi_document
+from toolplan_demo.rest import openapi_document
 from toolplan_openapi import OpenApiToolbox, openapi_toolbox, read_document
 
 BASE_URL: Final = "http://127.0.0.1:1"

@@ -9,8 +9,14 @@ from toolplan.plan.model import Literal, Plan, Step
 from toolplan.plan.path import Json
 from toolplan.policy.execution_plan import ExecutionPlan
 from toolplan.show.answer import answer
-from toolplan.show.summary.claims import Evidence, check_claims, evidence_of
-from toolplan.show.summary.figures import dates, figures, identities
+from toolplan.show.summary.claims import (
+    Evidence,
+    check_claims,
+    dates,
+    evidence_of,
+    figures,
+    identities,
+)
 
 ROWS: list[Json] = [
     {

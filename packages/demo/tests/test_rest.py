@@ -28,8 +28,14 @@ from toolplan.plan.path import Json
 from toolplan.policy.approval import ApprovalRequired, approve
 from toolplan.schema.tool import Toolbox, ToolError
 from toolplan_demo import demo_tools
-from toolplan_demo.rest import DOCUMENT_PATH, MAX_BODY, MAX_HEAD, application
-from toolplan_demo.rest_document import ROUTES, openapi_document
+from toolplan_demo.rest import (
+    DOCUMENT_PATH,
+    MAX_BODY,
+    MAX_HEAD,
+    ROUTES,
+    application,
+    openapi_document,
+)
 from toolplan_offline import OfflinePlanner
 from toolplan_openapi import openapi_toolbox
 

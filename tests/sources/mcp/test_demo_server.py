@@ -18,7 +18,7 @@ from tests.sources.mcp.scripts import call
 from toolplan.schema.tool import Tool, ToolError
 from toolplan.tools.mcp import LocalServer, connected
 from toolplan_demo import demo_tools
-from toolplan_demo.server import demo_server
+from toolplan_demo.command import demo_server
 
 TODAY: Final = datetime.date(2025, 10, 12)
 ROWS: Final = 2_000

@@ -16,6 +16,7 @@ from typing import Final
 from toolplan.dates import Weeks
 from toolplan.plan.path import Json
 from toolplan.planners._base import Attempt, Draft, OnText, Planner, Proposal, Question, times_of
+from toolplan.planners.context import PlannerContext
 from toolplan.policy import Policy
 from toolplan.schema.tool import Toolbox
 from toolplan.storage.plan_cache import Entry, PlanCache
@@ -222,3 +223,27 @@ def _lasting(value: Json) -> Json:
 def _digest(value: Json) -> str:
     text = json.dumps(value, ensure_ascii=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+FILE: Final = "plans.sqlite"
+
+
+def cache(context: PlannerContext) -> CachedPlanner | None:
+    """Return the planner that remembers plans of `inner`; None without caching.
+
+    A planner that the user names does not get plans of another one.
+    """
+    if context.inner is None or not context.caching:
+        return None
+    plans = PlanCache(
+        context.data / FILE, max_size=context.cache_max_size, ttl_s=context.cache_ttl_s
+    )
+    name = context.choice if context.model is None else f"{context.choice}/{context.model.name}"
+    return CachedPlanner(
+        context.inner,
+        plans,
+        name=name,
+        version=context.inner_version,
+        weeks=context.weeks,
+        policy=context.policy,
+    )

@@ -21,9 +21,16 @@ from toolplan.providers import Model, ModelError, complete
 from toolplan.show.answer import Answer
 from toolplan.show.printable import count_text, number_text, printable
 from toolplan.show.summary.claims import Claim, check_claims, evidence_of
-from toolplan.show.summary.form import Format, computed_text, notes_text
 from toolplan.show.summary.prompt import summary_request
-from toolplan.show.summary.text import first_chars, first_words, in_markdown, safe_text
+from toolplan.show.summary.text import (
+    Format,
+    computed_text,
+    first_chars,
+    first_words,
+    in_markdown,
+    notes_text,
+    safe_text,
+)
 
 LENGTH: Final = 500
 """Maximum number of words of a summary (C-37)."""
