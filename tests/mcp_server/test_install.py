@@ -298,3 +298,74 @@ def test_a_server_of_the_same_name_is_not_replaced() -> None:
     with pytest.raises(ToolplanError, match="has a server 'toolplan' already"):
         install(CURSOR)
     assert file.read_text() == text
+
+
+SKILLS = {
+    "claude-code": (".claude/skills", ".claude/skills"),
+    "codex": (".agents/skills", ".agents/skills"),
+    "cursor": (".cursor/skills", ".cursor/skills"),
+    "gemini": (".gemini/skills", ".gemini/skills"),
+    "vscode": (".copilot/skills", ".github/skills"),
+}
+
+
+@pytest.mark.parametrize("name", CLIENTS)
+@pytest.mark.parametrize("in_project", [False, True])
+def test_a_skill_comes_and_goes_with_its_client(
+    name: str, in_project: bool, tmp_path: Path
+) -> None:
+    client = CLIENTS[name]
+    project = tmp_path / "project" if in_project else None
+    if in_project and not client.project:
+        return
+    path = client.path(project)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    own: Json = {client.table: {"a": {"command": "a"}}}
+    is_toml = path.suffix == ".toml"
+    path.write_text(f'[{client.table}.a]\ncommand = "a"\n' if is_toml else json.dumps(own))
+    before = path.read_bytes()
+    if name not in SKILLS:
+        with pytest.raises(ToolplanError, match=f"{name} reads no skills"):
+            install(client, project=project, skill=True)
+        assert path.read_bytes() == before
+        return
+    file = (project or tmp_path) / SKILLS[name][in_project] / "toolplan" / "SKILL.md"
+    assert install(client, project=project, skill=True, dry=True).skill == file
+    assert not file.exists()
+    for _ in range(2):
+        assert install(client, project=project, skill=True).skill == file
+        text = file.read_text()
+        assert text.startswith("---\nname: toolplan\ndescription: ")
+    assert uninstall(client, project=project).skill == file
+    assert not file.parent.exists()
+    assert path.read_bytes() == before
+
+
+def test_a_skill_that_toolplan_did_not_write_stays() -> None:
+    file = written(CURSOR, ONE.encode())
+    skill = CURSOR.skill(None)
+    assert skill is not None
+    skill.parent.mkdir(parents=True)
+    skill.write_text("mine")
+    with pytest.raises(ToolplanError, match="toolplan did not write it"):
+        install(CURSOR, skill=True)
+    assert (file.read_text(), skill.read_text()) == (ONE, "mine")
+    skill.unlink()
+    install(CURSOR, skill=True)
+    skill.write_text("changed")
+    assert uninstall(CURSOR).skill is None
+    assert (file.read_text(), skill.read_text()) == (ONE, "changed")
+
+
+def test_claude_code_has_its_skills_in_the_folder_of_its_variable(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(tmp_path / "own"))
+    found = CLIENTS["claude-code"].skill(None)
+    assert found == tmp_path / "own" / "skills" / "toolplan" / "SKILL.md"
+
+
+def test_the_plan_of_the_skill_is_read(call: Call) -> None:
+    block = re.search(r"```json\n(.*?)```", installing.SKILL, re.DOTALL)
+    assert block is not None
+    assert json.loads(block[1])["toolplan"] == 1

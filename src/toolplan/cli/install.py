@@ -27,6 +27,7 @@ def install_command(
     *client: Annotated[str, Parameter(name="CLIENT", help=f"{_NAMES}.")],
     from_: FromOption = (),
     project: bool = False,
+    skill: bool = False,
     dry_run: bool = False,
     as_json: JsonFlag = False,
 ) -> None:
@@ -38,12 +39,13 @@ def install_command(
 
     Args:
         project: The client's file in this folder, not the user's.
+        skill: Tell the client's model when and how to write plans, in a SKILL.md.
         dry_run: Say what would change.
     """
     others = _known(from_)
     place = Path.cwd() if project else None
     done = {
-        each.name: install(each, project=place, others=others, dry=dry_run)
+        each.name: install(each, project=place, others=others, skill=skill, dry=dry_run)
         for each in _known(client)
     }
     if as_json:
@@ -54,6 +56,8 @@ def install_command(
         note(f"{name}: {each.path} {state if each.changed else 'is as it should be'}.")
         if each.moved:
             note(printable(f"  Behind toolplan: {', '.join(each.moved)}, in {each.servers}."))
+        if each.skill is not None:
+            note(printable(f"  Skill: {each.skill} {state}."))
         for server, reason in each.stays.items():
             note(printable(f"  {server} stays where it is: {reason}."))
         if each.moved and each.changed and not dry_run:
@@ -81,6 +85,8 @@ def uninstall_command(
     for name, each in done.items():
         said = "is as it was before" if each.changed else "has nothing of toolplan"
         note(f"{name}: {each.path} {said}.")
+        if each.skill is not None:
+            note(printable(f"  Skill: {each.skill} removed."))
 
 
 def _known(names: Sequence[str]) -> list[Client]:

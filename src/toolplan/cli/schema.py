@@ -53,7 +53,7 @@ UNSTABLE: Final = {
     "explain": "`code`, `page`; without CODE the first line of each page by its code",
     "hints": "a list of tool objects; with `--output` of the hints",
     "init": "`files`, `next`",
-    "install": "for each client `path`, `changed`, `servers`, `moved`, `stays`",
+    "install": "for each client `path`, `changed`, `servers`, `moved`, `stays`, `skill`",
     "login": "`server`, `signed_in`, and where it is kept",
     "logout": "`server`, `was_signed_in`",
     "uninstall": "as `install`",

@@ -32,6 +32,7 @@ class Client(Struct, frozen=True):
         short: whether `$NAME` names one, too.
         urls: the fields with an address, each with its transport.
         type: what an entry of a process must have as `type`; empty if nothing.
+        skills: its folders of skills, in the home folder and in a project; None if it reads none.
     """
 
     name: str
@@ -43,6 +44,16 @@ class Client(Struct, frozen=True):
     short: bool = False
     urls: tuple[tuple[str, str], ...] = (("url", "http"),)
     type: str = ""
+    skills: tuple[str, str] | None = None
+
+    def skill(self, project: Path | None) -> Path | None:
+        """Return the file of the skill `toolplan`, of the user or in the folder `project`."""
+        if self.skills is None:
+            return None
+        user, in_project = self.skills
+        own = os.environ.get(self.home) if self.name == "claude-code" else None
+        folder = Path(own, "skills") if own else Path.home() / user
+        return (folder if project is None else project / in_project) / "toolplan" / "SKILL.md"
 
     def path(self, project: Path | None) -> Path:
         """Return the file of the user, or that of the folder `project`."""
@@ -64,22 +75,27 @@ _CLINE: Final = f"{_CODE}/globalStorage/saoudrizwan.claude-dev/settings"
 _ALL: Final = (
     Client(
         "claude-code", "~/.claude.json", ".mcp.json",
-        home="CLAUDE_CONFIG_DIR", variable="${NAME}",
+        home="CLAUDE_CONFIG_DIR", variable="${NAME}", skills=(".claude/skills", ".claude/skills"),
     ),
     Client("claude-desktop", "{config}/Claude/claude_desktop_config.json"),
     Client("cline", f"{_CLINE}/cline_mcp_settings.json", urls=(("url", "sse"),)),
     Client(
         "codex", "~/.codex/config.toml", ".codex/config.toml",
-        home="CODEX_HOME", table="mcp_servers",
+        home="CODEX_HOME", table="mcp_servers", skills=(".agents/skills", ".agents/skills"),
     ),
-    Client("cursor", "~/.cursor/mcp.json", ".cursor/mcp.json", variable="${env:NAME}"),
+    Client(
+        "cursor", "~/.cursor/mcp.json", ".cursor/mcp.json",
+        variable="${env:NAME}", skills=(".cursor/skills", ".cursor/skills"),
+    ),
     Client(
         "gemini", "~/.gemini/settings.json", ".gemini/settings.json",
         variable="${NAME}", short=True, urls=(("httpUrl", "http"), ("url", "sse")),
+        skills=(".gemini/skills", ".gemini/skills"),
     ),
     Client(
         "vscode", f"{_CODE}/mcp.json", ".vscode/mcp.json",
         table="servers", variable="${env:NAME}", type="stdio",
+        skills=(".copilot/skills", ".github/skills"),
     ),
     Client(
         "windsurf", "~/.codeium/windsurf/mcp_config.json",

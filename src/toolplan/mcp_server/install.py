@@ -21,12 +21,40 @@ from toolplan.app.home import VARIABLE, home
 from toolplan.base.errors import ToolplanError
 from toolplan.mcp_server._documents import Added, BrokenFile, Document, JsonDocument
 from toolplan.mcp_server._terminal_command import own_command
+from toolplan.mcp_server._tools import EXAMPLE, INSTRUCTIONS
 from toolplan.mcp_server.clients import Client, Stays, converted, own_entry, variables
 from toolplan.plan.path import Json
 from toolplan.storage.shared_file import try_lock, write_whole
 
 OWN: Final = "toolplan"
 """The name of the entry in a client's configuration."""
+
+SKILL: Final = f"""---
+name: toolplan
+description: Use for tasks of several tool calls, for loops over tools, and for large results.
+---
+
+{INSTRUCTIONS}
+
+A plan is one JSON object. It is checked whole; a problem names its place and what would fit.
+
+```json
+{json.dumps(EXAMPLE, indent=2)}
+```
+
+- `search` first: it returns the signatures of the tools that match.
+- `${{id.path}}` is a part of the result of an earlier step, `[*]` each element of a list.
+- `for_each` makes one call for each element; `${{item}}` and `${{index}}` are its own. A step with
+  `when` runs only if the value fits.
+- The tool `sql` computes over results: `"tables": {{"orders": "${{orders.data}}"}}`. Text has the
+  columns `text`, `item` and `index`.
+- `output` names what you need. The rest stays: `runs` reads it by path, and a later plan refers to
+  it by `${{run:NAME.step.path}}`.
+- After a failed run give the corrected plan with `use`: calls that were made are not repeated.
+- Effects wait for a person. Show the effects and the link or command of the error, then call
+  `runs` with the name of the run.
+"""
+"""The skill for assistants: when to write a plan, and how."""
 
 _MOST_BYTES: Final = 20_000_000
 _REPAIR: Final = "Repair that, and call this again."
@@ -41,6 +69,7 @@ class Installed(Struct, frozen=True):
         servers: the configuration of the servers behind toolplan.
         moved: the names of servers that toolplan starts now, or that are back.
         stays: servers that the client still starts itself, each with the reason.
+        skill: the file of the skill that was written or removed, if there is one.
     """
 
     path: Path
@@ -48,6 +77,7 @@ class Installed(Struct, frozen=True):
     servers: Path
     moved: tuple[str, ...] = ()
     stays: Mapping[str, str] = {}
+    skill: Path | None = None
 
 
 def install(
@@ -55,12 +85,14 @@ def install(
     *,
     project: Path | None = None,
     others: Sequence[Client] = (),
+    skill: bool = False,
     dry: bool = False,
 ) -> Installed:
     """Move the servers of `client` behind one entry that starts toolplan.
 
     A second time, servers that were added since move, too. The files of `others` are read, and
-    their servers stand behind toolplan as well; they are not changed.
+    their servers stand behind toolplan as well; they are not changed. With `skill` a file tells
+    the client's model when and how to write plans.
 
     Raises:
         ToolplanError: a file cannot be read or changed; then nothing is.
@@ -68,6 +100,7 @@ def install(
     found = {other.name: from_client(other) for other in others}
     with _opened(client, project) as file:
         now = file.changeable()
+        told = file.write_skill(dry=True) if skill else None
         before = file.original(now)
         document = file.document(before)
         moved, stays = _movable(client, document)
@@ -97,7 +130,9 @@ def install(
             write_whole(file.after, after)
             write_whole(file.servers, text)
             file.replace(now, after)
-        return Installed(file.path, after != now, file.servers, tuple(servers), stays)
+            if told is not None:
+                file.write_skill()
+        return Installed(file.path, after != now, file.servers, tuple(servers), stays, told)
 
 
 def uninstall(client: Client, *, project: Path | None = None) -> Installed:
@@ -116,7 +151,8 @@ def uninstall(client: Client, *, project: Path | None = None) -> Installed:
         file.before.unlink(missing_ok=True)
         if set(file.servers_behind()) <= set(moved):
             file.servers.unlink(missing_ok=True)
-        return Installed(file.path, True, file.servers, tuple(moved), stays)
+        removed = file.remove_skill()
+        return Installed(file.path, True, file.servers, tuple(moved), stays, removed)
 
 
 def from_client(
@@ -185,6 +221,32 @@ class _ClientFile:
         self.kept = home().absolute() / "clients" / name
         self.before, self.after = self.kept / "before", self.kept / "after"
         self.servers = self.kept / "mcp.json"
+        self._skill = client.skill(project)
+        self._kept_skill = self.kept / "SKILL.md"
+
+    def write_skill(self, *, dry: bool = False) -> Path:
+        """Write the skill, or refuse to replace one that a person wrote or changed."""
+        if self._skill is None:
+            raise BrokenFile(f"{self._client.name} reads no skills", "Leave out --skill.")
+        with _refusing(self._skill):
+            if _content(self._skill) not in (None, _content(self._kept_skill), SKILL.encode()):
+                raise BrokenFile("toolplan did not write it", "Move it, or leave out --skill.")
+            if not dry:
+                self._skill.parent.mkdir(parents=True, exist_ok=True)
+                write_whole(self._kept_skill, SKILL)
+                write_whole(self._skill, SKILL, mode=0o644)
+        return self._skill
+
+    def remove_skill(self) -> Path | None:
+        """Remove the skill that `write_skill` wrote, unless a person has changed it since."""
+        kept = _content(self._kept_skill)
+        if self._skill is None or kept is None or _content(self._skill) != kept:
+            return None
+        self._skill.unlink()
+        self._kept_skill.unlink()
+        if not any(self._skill.parent.iterdir()):
+            self._skill.parent.rmdir()
+        return self._skill
 
     def changeable(self) -> bytes | None:
         """Return the content, None if there is no file; one that must not be changed is refused."""
