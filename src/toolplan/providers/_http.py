@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 import httpx2
 from msgspec.structs import replace
 
-from toolplan.providers._base import ModelRequest, Text
+from toolplan.providers._base import ModelRequest, Text, Usage
 from toolplan.providers._endpoint import Answered, CallFailed, Failure, Manner, Part
 from toolplan.providers._errors import (
     CHANGE,
@@ -28,10 +28,9 @@ from toolplan.providers._errors import (
 )
 from toolplan.providers._limits import timed_out
 from toolplan.providers._parameters import Changes
-from toolplan.providers._prices import cost_usd
 from toolplan.providers._reply import ReplyReader, broken_off
 from toolplan.providers._requests import Written, written
-from toolplan.providers._specs import Spec
+from toolplan.providers._specs import ADDRESSES, Spec
 
 _LOOPBACK: Final = frozenset(("localhost", "127.0.0.1", "::1"))
 _FIRST_REDIRECT: Final = 300
@@ -214,3 +213,45 @@ def _retry_after(headers: Mapping[str, str]) -> float | None:
 def open_endpoint(spec: Spec, manner: Manner) -> HttpEndpoint:
     """Return the endpoint for `spec`."""
     return HttpEndpoint(spec, manner)
+
+
+try:
+    import genai_prices
+except ModuleNotFoundError:
+    genai_prices = None
+
+
+def cost_usd(spec: Spec, model: str, usage: Usage) -> float | None:
+    """Return the cost of a call in US dollars; None where it is not known.
+
+    `model` is the name that the endpoint gave; the one that was asked for is the next to try.
+    """
+    if genai_prices is None or ADDRESSES.get(spec.provider) != spec.url:
+        return None  # the same name at another address is another model
+    if not (usage.input_tokens or usage.output_tokens):
+        return None  # the endpoint did not count
+    tokens = genai_prices.Usage(
+        input_tokens=usage.input_tokens,
+        cache_read_tokens=usage.cached_tokens,
+        output_tokens=usage.output_tokens,
+    )
+    for name in filter(None, (model, spec.model)):
+        try:
+            price = genai_prices.calc_price(tokens, name, provider_id=spec.provider)
+        except (LookupError, ValueError):
+            continue
+        return float(price.total_price)
+    return None
+
+
+def try_prices() -> str:
+    """Compute the cost of a call; describe the list of prices.
+
+    Raises:
+        LookupError: the list has no price of a model that is sold.
+    """
+    usage = Usage(input_tokens=1_000, output_tokens=1_000)
+    spec = Spec("openai:gpt-4o", "openai", "openai", ADDRESSES["openai"], "gpt-4o", True)
+    if cost_usd(spec, spec.model, usage) is None:
+        raise LookupError("there is no price of gpt-4o")
+    return "a call was priced"
