@@ -7,6 +7,7 @@ another; where nothing is declared, the verdict is `UNKNOWN`.
 
 from toolplan.schema._applies import APPLIES, undecided
 from toolplan.schema._document import (
+    ALL_TYPES,
     JsonType,
     SchemaError,
     tool_version,
@@ -28,6 +29,7 @@ from toolplan.schema._types import (
 )
 
 __all__ = [
+    "ALL_TYPES",
     "APPLIES",
     "Absent",
     "JsonType",

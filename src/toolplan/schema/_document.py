@@ -8,10 +8,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Set
-from typing import Any, Final, Literal, TypeAlias
-
-from msgspec import Struct
+from collections.abc import Collection, Iterable, Iterator, Mapping, Set
+from typing import Any, Final, Literal, TypeAlias, get_args
 
 from toolplan.base.errors import ToolplanError
 from toolplan.plan.path import Json, copied
@@ -25,6 +23,7 @@ MAX_WORK: Final = 100_000
 Node: TypeAlias = dict[str, Any] | bool
 """A schema; one that was compiled is valid, so each keyword has a value of its type."""
 JsonType: TypeAlias = Literal["null", "boolean", "integer", "number", "string", "array", "object"]
+ALL_TYPES: Final[frozenset[JsonType]] = frozenset(get_args(JsonType))
 
 _IN_PLACE: Final = frozenset(
     ("allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas")
@@ -43,6 +42,7 @@ _KEYWORDS: Final = (
     }
 )
 _ROOT: Final = "root"
+_PREFIX: Final = f"#/$defs/{_ROOT}"
 _TOOL_WORDS: Final = frozenset(("title", "description", "icons"))
 _SCHEMA_WORDS: Final = frozenset(("title", "description", "examples", "$comment"))
 
@@ -54,48 +54,45 @@ class SchemaError(ToolplanError):
         super().__init__("bad-schema", reason)
 
 
-class Document(Struct, frozen=True):
-    """A schema node and the definitions for its references, None where it has none.
+def read(raw: Json) -> tuple[Node, Node | None]:
+    """Return a schema node and the definitions for its references, None where it has none.
 
     Every `$ref` in both reads `#/$defs/root/…`, so that any node beside the definitions is a schema
-    of its own.
+    of its own (`whole`).
+
+    Raises:
+        SchemaError: it cannot be used.
     """
-
-    node: Node
-    definitions: Node | None
-
-
-def read(raw: Json) -> Document:
-    """Return the document of `raw`."""
     _bound(raw)
     if isinstance(raw, bool):
-        return Document(raw, None)
+        return raw, None
     if not isinstance(raw, dict):
         raise SchemaError("a schema must be an object or a boolean")
-    root = raw
-    references = [node["$ref"] for node in sub_schemas(root) if "$ref" in node]
+    references = [node["$ref"] for node in sub_schemas(raw) if "$ref" in node]
     if not references:  # each part applies once at most, and there are fewer than MAX_WORK
-        return Document(root, None)
+        return raw, None
     for reference in references:
-        _check_reference(reference, root)
-    _bound_work(root, root)
-    moved = _moved(root)
-    return Document({k: v for k, v in moved.items() if k not in ("$defs", "definitions")}, moved)
+        _check_reference(reference, raw)
+    _bound_work(raw)
+    moved = {name: copied(part) for name, part in raw.items()}
+    for node in sub_schemas(moved):
+        if "$ref" in node:
+            node["$ref"] = f"{_PREFIX}{str(node['$ref'])[1:]}"
+    return {k: v for k, v in moved.items() if k not in ("$defs", "definitions")}, moved
+
+
+def whole(node: Node, definitions: Node | None) -> Node:
+    """Return what `read` returned as one self-contained schema."""
+    if definitions is None or isinstance(node, bool):
+        return node
+    return {**node, "$defs": {_ROOT: definitions}}
 
 
 def target(reference: Json, definitions: Node | None) -> Node | None:
     """Return the node that a moved `$ref` leads to, or None where it leads nowhere."""
-    prefix = f"#/$defs/{_ROOT}"
-    if not isinstance(reference, str) or not reference.startswith(prefix):
+    if not isinstance(reference, str) or not reference.startswith(_PREFIX):
         return None
-    return _follow(definitions, reference[len(prefix) :])
-
-
-def whole(document: Document) -> Node:
-    """Return `document` as one self-contained schema."""
-    if document.definitions is None or isinstance(document.node, bool):
-        return document.node
-    return {**document.node, "$defs": {_ROOT: document.definitions}}
+    return _follow(definitions, reference.removeprefix(_PREFIX))
 
 
 def sub_schemas(node: Json) -> Iterator[dict[str, Json]]:
@@ -172,8 +169,8 @@ def _follow(node: Json, pointer: str) -> Node | None:
     return node if isinstance(node, dict | bool) else None
 
 
-def _bound_work(node: Json, root: dict[str, Json]) -> None:
-    """Refuse `node` if more than MAX_WORK sub-schemas may apply to one value."""
+def _bound_work(root: dict[str, Json]) -> None:
+    """Refuse `root` if more than MAX_WORK sub-schemas may apply to one value."""
     done: dict[int, int] = {}
     open_: set[int] = set()
 
@@ -197,32 +194,10 @@ def _bound_work(node: Json, root: dict[str, Json]) -> None:
         return total
 
     try:
-        for schema in sub_schemas(node):
+        for schema in sub_schemas(root):
             work(schema)
     except RecursionError:
         raise SchemaError("its references are nested too deep") from None
-
-
-def _moved(schema: dict[str, Json]) -> dict[str, Json]:
-    """Return `schema` with references that begin with `#/$defs/root`; data stays as it is."""
-
-    def moved(node: Json) -> Json:
-        if isinstance(node, list):
-            return [moved(inner) for inner in node]
-        if not isinstance(node, dict):
-            return node
-        new: dict[str, Json] = {}
-        for key, value in node.items():
-            if key == "$ref" and isinstance(value, str):
-                new[key] = f"#/$defs/{_ROOT}{value[1:]}"
-            elif key in _NAMED and isinstance(value, dict):
-                new[key] = {name: moved(inner) for name, inner in value.items()}
-            else:
-                new[key] = moved(value) if key in _KEYWORDS else value
-        return new
-
-    result = moved(schema)
-    return result if isinstance(result, dict) else {}
 
 
 def value_types(value: Json) -> tuple[JsonType, ...]:
@@ -242,6 +217,20 @@ def value_types(value: Json) -> tuple[JsonType, ...]:
             return ("array",)
         case dict():
             return ("object",)
+
+
+def types_in(nodes: Iterable[Mapping[str, Any]]) -> frozenset[JsonType]:
+    """Return the JSON types of values that fit all `nodes`; `number` always includes `integer`."""
+    return ALL_TYPES.intersection(*map(_node_types, nodes))
+
+
+def _node_types(node: Mapping[str, Any]) -> Collection[JsonType]:
+    if "type" in node:
+        declared: JsonType | list[JsonType] = node["type"]
+        names: list[JsonType] = declared if isinstance(declared, list) else [declared]
+        return [*names, "integer"] if "number" in names else names
+    values = [node["const"]] if "const" in node else node.get("enum")
+    return ALL_TYPES if values is None else {name for each in values for name in value_types(each)}
 
 
 def tool_without_words(item: Mapping[str, Json]) -> dict[str, Json]:

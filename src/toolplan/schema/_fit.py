@@ -7,14 +7,13 @@ not know is never an error.
 from __future__ import annotations
 
 from enum import Enum
-from typing import Final
+from functools import lru_cache
 
 import jsonschema_rs
 
-from toolplan.schema._schema import JsonType, Schema
-from toolplan.schema._types import ALL_TYPES, elements, types_of
-
-_MAX_REMEMBERED: Final = 10_000
+from toolplan.schema._document import ALL_TYPES, JsonType
+from toolplan.schema._schema import Schema
+from toolplan.schema._types import MOST_REMEMBERED, elements, types_of
 
 
 class Verdict(Enum):
@@ -25,20 +24,11 @@ class Verdict(Enum):
     UNKNOWN = "unknown"
 
 
+@lru_cache(MOST_REMEMBERED)
 def assignable(producer: Schema | None, consumer: Schema | None) -> Verdict:
     """Return whether values of `producer` fit `consumer`; None is an unknown schema."""
     if producer is None or consumer is None:
         return Verdict.UNKNOWN
-    known = producer.verdicts.get(id(consumer))
-    if known is not None and known[0] is consumer and isinstance(known[1], Verdict):
-        return known[1]
-    verdict = _assignable(producer, consumer)
-    if len(producer.verdicts) < _MAX_REMEMBERED:
-        producer.verdicts[id(consumer)] = (consumer, verdict)
-    return verdict
-
-
-def _assignable(producer: Schema, consumer: Schema) -> Verdict:
     given, taken = types_of(producer), types_of(consumer)
     if given == ALL_TYPES and not _is_bare(consumer):
         return Verdict.UNKNOWN

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
+from functools import lru_cache
 from typing import Any, Final, TypeAlias
 
 from msgspec.structs import replace
 
 from toolplan.plan.path import EVERY, Every, Json, Path, print_path
-from toolplan.schema._document import JsonType, Node, value_types
+from toolplan.schema._document import ALL_TYPES, JsonType, Node, types_in
 from toolplan.schema._schema import ARTICLE, Absent, Schema
 
-ALL_TYPES: Final[frozenset[JsonType]] = frozenset(
-    ("null", "boolean", "integer", "number", "string", "array", "object")
-)
 _NULL: Final[frozenset[JsonType]] = frozenset(("null",))
 _ANNOTATIONS: Final = frozenset(
     ("title", "description", "default", "examples", "deprecated", "nullable", "$comment")
@@ -29,26 +27,21 @@ _FORMATS: Final = {
     "date-time": "a date with time (RFC 3339)",
 }
 _MAX_BRANCHES: Final = 64
-_MAX_REMEMBERED: Final = 10_000
+MOST_REMEMBERED: Final = 10_000
+"""Maximum number of answers of each kind that are remembered: a catalogue asks again and again."""
 
 # One alternative of a schema: its values fit all of these nodes.
 _Branch: TypeAlias = tuple[dict[str, Any], ...]
 
 
+@lru_cache(MOST_REMEMBERED)
 def at(schema: Schema, path: Path) -> Schema | Absent | None:
     """Return the schema of what `path` selects from values of `schema`, None where it is unknown.
 
     Of several alternatives, one with the path is enough. A path with `[*]` gives a flat list, as in
     `toolplan.plan.path.select`.
     """
-    try:
-        return schema.found[path]
-    except KeyError:
-        pass
-    result = _at(schema, path, 0)
-    if len(schema.found) < _MAX_REMEMBERED:
-        schema.found[path] = result
-    return result
+    return _at(schema, path, 0)
 
 
 def elements(schema: Schema) -> Schema | Absent | None:
@@ -56,27 +49,25 @@ def elements(schema: Schema) -> Schema | Absent | None:
     return _step(schema, (EVERY,), 0)
 
 
+@lru_cache(MOST_REMEMBERED)
 def types_of(schema: Schema) -> frozenset[JsonType]:
     """Return the JSON types of values of `schema`; `number` always includes `integer`."""
-    if schema.types is None:
-        branches = _branches(schema)
-        schema.types = (
-            ALL_TYPES
-            if branches is None
-            else frozenset[JsonType]().union(*map(_branch_types, branches))
-        )
-    return schema.types
+    branches = _branches(schema)
+    return ALL_TYPES if branches is None else frozenset[JsonType]().union(*map(types_in, branches))
 
 
+@lru_cache(MOST_REMEMBERED)
 def required(schema: Schema) -> tuple[str, ...]:
     """Return the required properties of all alternatives, in declared order."""
-    if schema.required is None:
-        branches = _branches(schema)
-        if branches is None:
-            branches = [(schema.node,)] if isinstance(schema.node, dict) else []
-        first, *others = [_all_of(branch, "required") for branch in branches] or [()]
-        schema.required = tuple(name for name in first if all(name in each for each in others))
-    return schema.required
+    branches = _branches(schema)
+    if branches is None:
+        branches = [(schema.node,)] if isinstance(schema.node, dict) else []
+    first, *others = map(_required, branches) if branches else [dict[str, None]()]
+    return tuple(name for name in first if all(name in each for each in others))
+
+
+def _required(branch: _Branch) -> dict[str, None]:
+    return {name: None for node in branch for name in node.get("required", ())}
 
 
 def without_null(schema: Schema) -> Schema:
@@ -196,7 +187,7 @@ def _worded(absent: list[Absent], path: Path, index: int) -> Absent:
 
 
 def _step_branch(branch: _Branch, segment: str | int | Every) -> tuple[Node, ...] | Absent | None:
-    types = _branch_types(branch)
+    types = types_in(branch)
     if isinstance(segment, str):
         if "object" not in types:
             only_a_list = types == frozenset[JsonType](("array",))
@@ -254,11 +245,6 @@ def _item(branch: _Branch, segment: int | Every) -> tuple[Node, ...] | Absent | 
     return tuple(parts) or None
 
 
-def _all_of(branch: _Branch, keyword: str) -> dict[str, None]:
-    """Return the names that the nodes of a branch list under `keyword`."""
-    return {name: None for node in branch for name in node.get(keyword, ())}
-
-
 def _branches(schema: Schema) -> list[_Branch] | None:
     """Return the alternatives of `schema`; None where unknown, or too many."""
     return _expand(schema, schema.node, frozenset())
@@ -298,24 +284,11 @@ def _product(left: list[_Branch], right: list[_Branch] | None) -> list[_Branch]:
     if right is None:  # unknown, so it excludes nothing
         return left
     joined = ((*one, *other) for one in left for other in right)
-    return [branch for branch in joined if _branch_types(branch)]
+    return [branch for branch in joined if types_in(branch)]
 
 
 def _says_something(branches: list[_Branch]) -> bool:
     return not branches or any(node.keys() & _SHAPING for branch in branches for node in branch)
-
-
-def _branch_types(branch: _Branch) -> frozenset[JsonType]:
-    return ALL_TYPES.intersection(*map(_node_types, branch))
-
-
-def _node_types(node: dict[str, Any]) -> Collection[JsonType]:
-    if "type" in node:
-        declared: JsonType | list[JsonType] = node["type"]
-        names: list[JsonType] = declared if isinstance(declared, list) else [declared]
-        return [*names, "integer"] if "number" in names else names
-    values = [node["const"]] if "const" in node else node.get("enum")
-    return ALL_TYPES if values is None else {name for each in values for name in value_types(each)}
 
 
 def _named(types: frozenset[JsonType]) -> str:
