@@ -5,7 +5,6 @@ as `plan.path.select` does through a value. `assignable` says whether values of 
 another; where nothing is declared, the verdict is `UNKNOWN`.
 """
 
-from toolplan.schema._applies import APPLIES, undecided
 from toolplan.schema._document import (
     ALL_TYPES,
     JsonType,
@@ -15,16 +14,19 @@ from toolplan.schema._document import (
     value_types,
 )
 from toolplan.schema._example import NoExample
-from toolplan.schema._fit import Verdict, assignable
 from toolplan.schema._flat import flat, types_stated
 from toolplan.schema._schema import Absent, Schema, Violation
 from toolplan.schema._types import (
+    APPLIES,
+    Verdict,
     accepted,
+    assignable,
     at,
     describe,
     elements,
     required,
     types_of,
+    undecided,
     without_null,
 )
 

@@ -1,15 +1,21 @@
-"""Paths and types in schemas."""
+"""Paths and types in schemas, and whether values of one schema fit another.
+
+Only `_by_canonical_form` uses the library's canonical form of schemas, which is experimental; what
+it does not know is never an error.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from enum import Enum
 from functools import lru_cache
 from typing import Any, Final, TypeAlias
 
+import jsonschema_rs
 from msgspec.structs import replace
 
 from toolplan.plan.path import EVERY, Every, Json, Path, print_path
-from toolplan.schema._document import ALL_TYPES, JsonType, Node, types_in
+from toolplan.schema._document import ALL_TYPES, JsonType, Node, types_in, value_types
 from toolplan.schema._schema import ARTICLE, Absent, Schema
 
 _NULL: Final[frozenset[JsonType]] = frozenset(("null",))
@@ -26,6 +32,25 @@ _FORMATS: Final = {
     "date": "a date (YYYY-MM-DD)",
     "date-time": "a date with time (RFC 3339)",
 }
+_KEYWORDS: Final[dict[tuple[JsonType, ...], tuple[str, ...]]] = {
+    ("integer", "number"): (
+        *("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"),
+    ),
+    ("string",): ("minLength", "maxLength", "pattern", "format"),
+    ("array",): (
+        *("items", "prefixItems", "unevaluatedItems", "minItems", "maxItems", "uniqueItems"),
+        *("contains", "minContains", "maxContains"),
+    ),
+    ("object",): (
+        *("properties", "required", "additionalProperties", "unevaluatedProperties"),
+        *("patternProperties", "propertyNames", "minProperties", "maxProperties"),
+        *("dependentRequired", "dependentSchemas"),
+    ),
+}
+APPLIES: Final[dict[str, frozenset[JsonType]]] = {
+    keyword: frozenset(types) for types, keywords in _KEYWORDS.items() for keyword in keywords
+}
+"""Keywords that say something about some JSON types only; every other value passes them."""
 _MAX_BRANCHES: Final = 64
 MOST_REMEMBERED: Final = 10_000
 """Maximum number of answers of each kind that are remembered: a catalogue asks again and again."""
@@ -295,3 +320,104 @@ def _named(types: frozenset[JsonType]) -> str:
     if "number" in types:
         types -= {"integer"}
     return " or ".join(ARTICLE[each] for each in ARTICLE if each in types)
+
+
+class Verdict(Enum):
+    """YES: every value fits. NO: none does. UNKNOWN: some may, or the schemas do not say."""
+
+    YES = "yes"
+    NO = "no"
+    UNKNOWN = "unknown"
+
+
+@lru_cache(MOST_REMEMBERED)
+def assignable(producer: Schema | None, consumer: Schema | None) -> Verdict:
+    """Return whether values of `producer` fit `consumer`; None is an unknown schema."""
+    if producer is None or consumer is None:
+        return Verdict.UNKNOWN
+    given, taken = types_of(producer), types_of(consumer)
+    if given == ALL_TYPES and not _is_bare(consumer):
+        return Verdict.UNKNOWN
+    if not given & taken:
+        return Verdict.NO
+    if given <= taken and _is_bare(consumer):
+        return Verdict.YES
+    if given == taken == frozenset[JsonType](("array",)):
+        one, other = elements(producer), elements(consumer)
+        inner = (
+            assignable(one, other)
+            if isinstance(one, Schema) and isinstance(other, Schema)
+            else Verdict.UNKNOWN
+        )
+        # an empty list would fit, but the list was not declared to be empty
+        if inner is Verdict.NO:
+            return Verdict.NO
+    return _by_canonical_form(producer, consumer)
+
+
+def _is_bare(schema: Schema) -> bool:
+    """Return whether the schema restricts nothing but the JSON type."""
+    node = schema.node
+    if isinstance(node, bool):
+        return node
+    restricting = node.keys() - {"type", "description", "title", "default", "examples"}
+    return all(name.startswith("x-") for name in restricting)
+
+
+def _by_canonical_form(producer: Schema, consumer: Schema) -> Verdict:
+    try:
+        given = _canonical(producer)
+        taken = _canonical(consumer)
+        if _says(taken.covers(given), "yes"):
+            return Verdict.YES
+        if _says(taken.intersect(given).satisfiability(), "no"):
+            return Verdict.NO
+    except (ValueError, jsonschema_rs.ValidationError, jsonschema_rs.ReferencingError):
+        return Verdict.UNKNOWN
+    return Verdict.UNKNOWN
+
+
+def _canonical(schema: Schema) -> jsonschema_rs.CanonicalSchema:
+    return jsonschema_rs.canonicalize(schema.document, validate_formats=True, offline=True)
+
+
+def _says(answer: object, word: str) -> bool:
+    return str(answer).lower().rpartition(".")[2] == word
+
+
+def undecided(schema: Schema, value: Json) -> str | None:
+    """Return the keyword by which `value` fits `schema` only since it says nothing about `value`.
+
+    None where all that is said applies. `value` fits `schema`.
+    """
+    return _undecided(schema, schema.node, value)
+
+
+def _undecided(schema: Schema, node: Json, value: Json) -> str | None:
+    if not isinstance(node, dict):
+        return None
+    types = frozenset(value_types(value))
+    for keyword, stated in node.items():
+        applies = APPLIES.get(keyword, types)
+        if not types & applies and not node.keys() & {"type", "const", "enum"}:
+            return keyword
+        match keyword, stated, value:
+            case "allOf", list(), _:
+                found = next((f for part in stated if (f := _undecided(schema, part, value))), None)
+            case (("anyOf" | "oneOf"), list(), _):
+                parts = [part for part in stated if isinstance(part, bool | dict)]
+                fitting = [part for part in parts if schema.part(part).is_valid(value)]
+                by = [_undecided(schema, part, value) for part in fitting]
+                found = by[0] if by and all(by) else None
+            case "properties", dict(), dict():
+                there = [(part, value[name]) for name, part in stated.items() if name in value]
+                by = [_undecided(schema, part, inner) for part, inner in there]
+                found = next(filter(None, by), None if there or not stated else keyword)
+            case "items", dict(), list():
+                by = [_undecided(schema, stated, each) for each in value]
+                found = next(filter(None, by), None)
+            case _:
+                found = None
+        if found is not None:
+            return found
+    return None

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from toolplan.base.errors import ToolplanError
 from toolplan.plan.path import Json, Path
 from toolplan.schema.paging._arguments import Argument, Paging
-from toolplan.schema.paging._fields import at, whole
+from toolplan.schema.paging._facts import at, whole
 from toolplan.schema.paging._names import folded
 from toolplan.schema.paging._results import Page, Verdict, page_of, query_of, verdict_on
 

@@ -12,8 +12,7 @@ from msgspec.structs import replace
 
 from toolplan.plan.path import Json, Path
 from toolplan.schema.paging import _names as names
-from toolplan.schema.paging._facts import Facts, facts_of
-from toolplan.schema.paging._fields import at, value_fields, whole
+from toolplan.schema.paging._facts import Facts, at, facts_of, shape_of, whole
 from toolplan.schema.paging._names import folded
 
 if TYPE_CHECKING:
@@ -80,7 +79,7 @@ def _of_object(output: dict[str, Json], paging: Paging | None) -> Page:
     args = () if paging is None else (paging.cursor, paging.page, paging.offset)
     known = frozenset(folded(each.path[-1]) for each in args if each is not None)
     is_paged = paging is not None and bool(paging.arguments)
-    facts = facts_of(value_fields(output), is_paged=is_paged, names=known)
+    facts = facts_of(shape_of(output), is_paged=is_paged, args=known)
     declared = Facts() if paging is None else paging.facts
     path = facts.rows
     if declared.rows is not None and isinstance(at(output, declared.rows), list):

@@ -46,6 +46,9 @@ class _Sending(Protocol):
     async def aclose(self) -> None: ...
 
 
+Streams: TypeAlias = tuple[_Receiving, _Sending]
+
+
 class Delivery(Struct):
     """Whether the request of one call may have reached its server, and the result as it came."""
 
@@ -64,8 +67,8 @@ def mark_as_not_sent() -> None:
         delivery.begun = False
 
 
-class Interceptor:
-    """What passes through a connection. Nothing that a server can say makes it raise."""
+class Interceptor(ObjectReceiveStream[Incoming], ObjectSendStream[SessionMessage]):
+    """Both streams of a connection. Nothing that a server can say makes it raise."""
 
     def __init__(
         self,
@@ -76,11 +79,58 @@ class Interceptor:
     ) -> None:
         """Watch a connection."""
         self.on_end = on_end
+        self.page: list[object] | None = None
         self._on_request = on_request
         self._is_process = is_process
+        self._streams: Streams
         self._waiting: dict[RequestId, str] = {}
         self._deliveries: dict[RequestId, Delivery] = {}
-        self.page: list[object] | None = None
+        self._plain: deque[SessionMessage] = deque()
+
+    @asynccontextmanager
+    async def around(
+        self, transport: AbstractAsyncContextManager[Streams]
+    ) -> AsyncGenerator[tuple[Interceptor, Interceptor], None]:
+        """Open `transport`, and see what passes through it."""
+        async with transport as self._streams:
+            yield self, self
+
+    @property
+    def last_context(self) -> object:
+        """What the SDK reads of a stream that carries the sender's context variables."""
+        return getattr(self._streams[0], "last_context", None)
+
+    async def receive(self) -> Incoming:
+        """Return the next message."""
+        if not self._plain:
+            try:
+                item = await self._streams[0].receive()
+            except BaseException:  # the end of the stream, or of its reader
+                self.on_end()
+                raise
+            if isinstance(item, SessionMessage):
+                self._plain.append(item)
+            else:
+                self._plain.extend(self.plain(item))
+                if not self._plain:
+                    return item
+        message = self._plain.popleft()
+        self.coming_in(message)
+        return message
+
+    async def send(self, item: SessionMessage) -> None:
+        """Send a message."""
+        self.going_out(item)
+        try:
+            await self._streams[1].send(item)
+        except (anyio.BrokenResourceError, anyio.ClosedResourceError):
+            mark_as_not_sent()
+            raise
+
+    async def aclose(self) -> None:
+        """Close the streams."""
+        for stream in self._streams:
+            await stream.aclose()
 
     def going_out(self, message: SessionMessage) -> None:
         """Record a message that is about to be sent."""
@@ -132,78 +182,6 @@ class Interceptor:
         if not isinstance(asked, str | int):
             return None, None
         return self._waiting.pop(asked, None), self._deliveries.pop(asked, None)
-
-
-class InterceptedReceiving(ObjectReceiveStream[Incoming]):
-    """An intercepted stream to read from."""
-
-    def __init__(self, inner: _Receiving, interceptor: Interceptor) -> None:
-        self._inner = inner
-        self._interceptor = interceptor
-        self._plain: deque[SessionMessage] = deque()
-
-    @property
-    def last_context(self) -> object:
-        """What the SDK reads of a stream that carries the sender's context variables."""
-        return getattr(self._inner, "last_context", None)
-
-    async def receive(self) -> Incoming:
-        """Return the next message."""
-        if not self._plain:
-            try:
-                item = await self._inner.receive()
-            except BaseException:  # the end of the stream, or of its reader
-                self._interceptor.on_end()
-                raise
-            if isinstance(item, SessionMessage):
-                self._plain.append(item)
-            else:
-                self._plain.extend(self._interceptor.plain(item))
-                if not self._plain:
-                    return item
-        message = self._plain.popleft()
-        self._interceptor.coming_in(message)
-        return message
-
-    async def aclose(self) -> None:
-        """Close the stream."""
-        await self._inner.aclose()
-
-
-class InterceptedSending(ObjectSendStream[SessionMessage]):
-    """An intercepted stream to write to."""
-
-    def __init__(self, inner: _Sending, interceptor: Interceptor) -> None:
-        self._inner = inner
-        self._interceptor = interceptor
-
-    async def send(self, item: SessionMessage) -> None:
-        """Send a message."""
-        self._interceptor.going_out(item)
-        try:
-            await self._inner.send(item)
-        except (anyio.BrokenResourceError, anyio.ClosedResourceError):
-            mark_as_not_sent()
-            raise
-
-    async def aclose(self) -> None:
-        """Close the stream."""
-        await self._inner.aclose()
-
-
-Streams: TypeAlias = tuple[_Receiving, _Sending]
-Intercepted: TypeAlias = AbstractAsyncContextManager[
-    tuple[InterceptedReceiving, InterceptedSending]
-]
-
-
-@asynccontextmanager
-async def intercepted(
-    transport: AbstractAsyncContextManager[Streams], interceptor: Interceptor
-) -> AsyncGenerator[tuple[InterceptedReceiving, InterceptedSending], None]:
-    """Open `transport`, and have `interceptor` see what passes through it."""
-    async with transport as (read, write):
-        yield InterceptedReceiving(read, interceptor), InterceptedSending(write, interceptor)
 
 
 def _bare(tool: object) -> dict[str, Any]:
