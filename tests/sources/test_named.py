@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,10 @@ import pytest
 
 from tests.named_tools import load_tools
 from toolplan.schema.tool import Toolbox, ToolObjectError
+from toolplan.tools import SourceContext
+from toolplan.tools.mcp import read_servers
 from toolplan.tools.named import SOURCES, source_of
+from toolplan.tools.pins import Pins
 
 TOOLS = [{"name": "look", "description": "Look.", "input_schema": {"type": "object"}}]
 MODULE = """
@@ -194,6 +198,28 @@ def test_the_source_of_a_file_is_recognised_by_what_it_holds(
     folder: Path, text: str, name: str
 ) -> None:
     assert source_of(write(folder, text), folder)[0] == name
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('{"mcpServers": {"a": {"command": "x"}, "a": {"command": "y"}}}', "the key 'a' twice"),
+        ('{"tools": [], "tools": []}', "the key 'tools' twice"),
+        ('[{"name": "a", "name": "b"}]', "the key 'name' twice"),
+        ('{"lock": 1, "tools": {"a": 1, "a": 2}}', "the key 'a' twice"),
+        ('[{"name": "a", "input_schema": {"maximum": 1e999}}]', "1e999"),
+        ('[{"name": "a", "input_schema": {"maximum": NaN}}]', "NaN"),
+    ],
+)
+def test_no_file_of_ours_loses_a_value_while_it_is_read(
+    folder: Path, text: str, message: str
+) -> None:
+    path = folder / write(folder, text)
+    with pytest.raises(ToolObjectError, match=message):
+        source_of(path.name, folder)[1].open(path.name, SourceContext(folder)).__enter__()
+    for read in (Pins.load, partial(read_servers, environment={})):
+        with pytest.raises(ToolObjectError, match=message):
+            read(path)
 
 
 def test_a_yaml_file_is_an_openapi_document(folder: Path) -> None:
