@@ -9,12 +9,13 @@ from toolplan.schema._document import (
     ALL_TYPES,
     JsonType,
     SchemaError,
+    flat,
     tool_version,
     tool_without_words,
+    types_stated,
     value_types,
 )
 from toolplan.schema._example import NoExample
-from toolplan.schema._flat import flat, types_stated
 from toolplan.schema._schema import Absent, Schema, Violation
 from toolplan.schema._types import (
     APPLIES,

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Set
+from functools import reduce
 from typing import Any, Final, Literal, TypeAlias, get_args
 
 from toolplan.base.errors import ToolplanError
@@ -43,6 +44,11 @@ _KEYWORDS: Final = (
 )
 _ROOT: Final = "root"
 _PREFIX: Final = f"#/$defs/{_ROOT}"
+MOST_WRITTEN_LEVELS: Final = 16
+MOST_WRITTEN_NODES: Final = 5_000
+"""Maximum number of nodes that are written out; a schema that repeats itself has more."""
+
+_WRITTEN_OUT: Final = frozenset(("$ref", "allOf", "anyOf", "oneOf"))
 _TOOL_WORDS: Final = frozenset(("title", "description", "icons"))
 _SCHEMA_WORDS: Final = frozenset(("title", "description", "examples", "$comment"))
 
@@ -258,3 +264,77 @@ def _without_words(raw: Json) -> Json:
         for word in _SCHEMA_WORDS.intersection(node):
             del node[word]
     return made
+
+
+def flat(raw: Json) -> dict[str, Json]:
+    """Return a schema with local references, and combinations for one value, written out.
+
+    `{"anyOf": [{"type": "string"}, {"type": "null"}]}` becomes `{"type": ["string", "null"]}`. What
+    is too deep, too large, or refers elsewhere, becomes `{}`: nothing is known of it.
+    """
+    left = MOST_WRITTEN_NODES
+
+    def node(part: Json, depth: int) -> dict[str, Json]:
+        nonlocal left
+        left -= 1
+        if not isinstance(part, dict) or depth > MOST_WRITTEN_LEVELS or left < 0:
+            return {}
+        own = {name: value for name, value in part.items() if name not in _WRITTEN_OUT}
+        if isinstance(inner := own.get("properties"), dict):
+            own["properties"] = {name: node(each, depth + 1) for name, each in inner.items()}
+        if isinstance(own.get("items"), dict):
+            own["items"] = node(own["items"], depth + 1)
+        either = [each for each in (part.get("oneOf"), part.get("anyOf")) if isinstance(each, list)]
+        others = [_joined([node(one, depth + 1) for one in each]) for each in either]
+        if isinstance(given := part.get("allOf"), list):
+            others += [node(one, depth + 1) for one in given]
+        if isinstance(reference := part.get("$ref"), str):
+            found = _follow(raw, reference[1:]) if reference.startswith("#") else None
+            others.append(node(found, depth + 1))
+        return reduce(_both, (*others, own))
+
+    return node(raw, 0)
+
+
+def types_stated(node: dict[str, Json]) -> frozenset[str]:
+    """Return the JSON types that a flat schema states; none where it states none."""
+    stated = node.get("type")
+    if isinstance(stated, str):
+        return frozenset((stated,))
+    if isinstance(stated, list):
+        return frozenset(each for each in stated if isinstance(each, str))
+    if "properties" in node:
+        return frozenset(("object",))
+    return frozenset(("array",)) if "items" in node else frozenset()
+
+
+def _both(one: dict[str, Json], other: dict[str, Json]) -> dict[str, Json]:
+    """Return what describes a value that two schemas accept; `other` goes before `one`."""
+    made = {**one, **other}
+    if "properties" in one and "properties" in other:
+        made["properties"] = _fields([one, other])
+    return made
+
+
+def _joined(alternatives: list[dict[str, Json]]) -> dict[str, Json]:
+    """Return what describes a value that one of several schemas accepts.
+
+    Of several that are not null, only the parts that the value may have are known.
+    """
+    others = [each for each in alternatives if each.get("type") != "null"]
+    joined = dict(others[0]) if len(others) == 1 else {}
+    if len(others) > 1:
+        joined = next(({"items": each["items"]} for each in others if "items" in each), joined)
+        if fields := _fields(others):
+            joined["properties"] = fields
+    joined.pop("type", None)
+    if all("type" in each for each in alternatives):
+        listed = [t if isinstance(t := each["type"], list) else [t] for each in alternatives]
+        kinds = [*dict.fromkeys(str(kind) for each in listed for kind in each)]
+        joined["type"] = kinds[0] if len(kinds) == 1 else [*kinds]
+    return joined
+
+
+def _fields(nodes: list[dict[str, Json]]) -> dict[str, Json]:
+    stated = [each.get("properties") for each in nodes]
+    return {k: v for each in stated if isinstance(each, dict) for k, v in each.items()}

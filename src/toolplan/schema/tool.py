@@ -20,7 +20,7 @@ from toolplan.base.errors import ToolplanError
 from toolplan.base.own_code import plain_functions
 from toolplan.plan.model import Signature
 from toolplan.plan.path import Json, Path
-from toolplan.schema import Schema, SchemaError, tool_version
+from toolplan.schema import Schema, SchemaError, flat, tool_version
 from toolplan.schema.paging import Paging, may_give_pages, paging_of
 
 _GIVE_TOOLS: Final = "Give a list of tools: functions with @toolplan.tool, or toolplan.Tool."
@@ -276,6 +276,11 @@ class Tool(Struct, frozen=True, dict=True, weakref=True):
     def stated_needs(self) -> Mapping[str, list[Json]]:
         """What the tool says that its arguments need of values (`x-needs`), by argument."""
         return {} if self.unusable is not None else self.input.stated("x-needs")
+
+    @cached_property
+    def flat_input(self) -> Mapping[str, Json]:
+        """The schema of the arguments with references and combinations written out."""
+        return flat(self.raw_input)
 
     @cached_property
     def paging(self) -> Paging | None:

@@ -10,7 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from toolplan.plan.path import Json, Path
-from toolplan.schema._flat import flat, types_stated
+from toolplan.schema._document import flat, types_stated
 from toolplan.schema.paging import _names as names
 from toolplan.schema.paging._facts import Facts, Field, at, facts_of, fields_of, whole
 from toolplan.schema.paging._names import folded

@@ -8,8 +8,7 @@ from typing import Final
 from msgspec import Struct
 
 from toolplan.plan.path import Json, Path
-from toolplan.schema._document import value_types
-from toolplan.schema._flat import types_stated
+from toolplan.schema._document import types_stated, value_types
 from toolplan.schema.paging import _names as names
 from toolplan.schema.paging._names import folded
 

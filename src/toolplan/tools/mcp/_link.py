@@ -273,7 +273,8 @@ class Link:
             self._is_stale = False
             before = self._listing
             try:
-                read = await read_listing(self.name, self._identity, self._page)
+                disabled = self._server.disabled_tools
+                read = await read_listing(self.name, self._identity, self._page, disabled)
             except BaseException:
                 self._is_stale = True
                 raise

@@ -72,8 +72,9 @@ async def read_listing(
     server: str,
     identity: Mapping[str, Json],
     read_page: Callable[[str | None], Awaitable[Page]],
+    disabled: Collection[str] = (),
 ) -> Listing:
-    """Return all that the server called `server` lists.
+    """Return all that the server called `server` lists, without the tools that are `disabled`.
 
     A tool that cannot be used is refused, and the others stay: a name that has no letters, the same
     name twice, an object that is too large or no JSON.
@@ -81,22 +82,7 @@ async def read_listing(
     Raises:
         ListingError: there is no end of pages or of tools.
     """
-    sent: list[object] = []
-    callable_names: set[str] = set()
-    seen: set[str | None] = {None}
-    cursor: str | None = None
-    while True:
-        page = await read_page(cursor)
-        sent.extend(page.tools)
-        callable_names.update(page.callable)
-        cursor = page.cursor
-        if len(sent) > MAX_TOOLS:
-            raise ListingError(f"it lists more than {MAX_TOOLS} tools")
-        if cursor is None:
-            break
-        if cursor in seen or len(seen) > MAX_PAGES:
-            raise ListingError("its list of tools does not end: a page comes again and again")
-        seen.add(cursor)
+    sent, callable_names = await _all_pages(read_page)
     counts = Counter(name_of(each) for each in sent)
     plain = Counter(_plain(name) for name in counts)
     tools: dict[str, Listed] = {}
@@ -111,6 +97,8 @@ async def read_listing(
             fault = f"its name has no letter or digit of ASCII, or more than {MAX_NAME} characters"
         elif counts[name] > 1:
             fault = f"{counts[name]} tools have this name"
+        elif name in disabled:
+            fault = "'disabledTools' of its server names it"
         elif name not in callable_names:
             fault = "its arguments name headers that cannot be sent"
         elif name != written and (plain[written] > 1 or written in counts):
@@ -123,6 +111,26 @@ async def read_listing(
             refused[name] = fault
     faults = ((ascii(name[:_LONGEST_SHOWN])[1:-1], fault) for name, fault in refused.items())
     return Listing(tools, tuple(ToolRefused(server, *each) for each in faults), identity)
+
+
+async def _all_pages(
+    read_page: Callable[[str | None], Awaitable[Page]],
+) -> tuple[list[object], set[str]]:
+    """Return the tools of all pages, and the names that the SDK lets be called."""
+    sent: list[object] = []
+    callable_names: set[str] = set()
+    seen: set[str | None] = set()
+    cursor: str | None = None
+    while cursor not in seen and len(seen) <= MAX_PAGES:
+        seen.add(cursor)
+        page = await read_page(cursor)
+        sent.extend(page.tools)
+        callable_names.update(page.callable)
+        if len(sent) > MAX_TOOLS:
+            raise ListingError(f"it lists more than {MAX_TOOLS} tools")
+        if (cursor := page.cursor) is None:
+            return sent, callable_names
+    raise ListingError("its list of tools does not end: a page comes again and again")
 
 
 def _plain(name: str) -> str:
