@@ -25,15 +25,16 @@ from toolplan.plan.path import Json
 from toolplan.schema.tool import Effects, Tool, Toolbox, ToolObjectError
 from toolplan.tools import extract as extraction
 from toolplan.tools._base import OpenedTools, SourceContext, not_asked
-from toolplan.tools.combined import (
+from toolplan.tools.named import (
+    ADDED,
     GIVEN,
     Accept,
     NamedSource,
     combined,
     distinct,
     labels_of,
+    source_of,
 )
-from toolplan.tools.named import ADDED, source_of
 
 ToolItem: TypeAlias = (
     str | os.PathLike[str] | ModuleType | Tool | Toolbox | Callable[..., object] | dict[str, Any]
