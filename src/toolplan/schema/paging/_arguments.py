@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from toolplan.plan.path import Json, Path
 from toolplan.schema._document import flat, types_stated
 from toolplan.schema.paging import _names as names
-from toolplan.schema.paging._facts import Facts, Field, at, facts_of, fields_of, whole
+from toolplan.schema.paging._facts import Facts, Field, at, facts_of, fields_of, put, whole
 from toolplan.schema.paging._names import folded
 
 _NUMBERS: Final = ("integer", "number")
@@ -88,12 +88,8 @@ class Argument(Struct, frozen=True):
         elif not self.is_text and isinstance(value, str):
             number = whole(value) if self.default is not None or self.most is not None else None
             value = value if number is None else number
-        key, *rest = self.path
-        if not rest:
-            return {**args, key: value}
-        inner = args.get(key)
-        nested = Argument(tuple(rest)).put(inner if isinstance(inner, dict) else {}, value)
-        return {**args, key: nested}
+        key, *inner = self.path
+        return {**args, key: put(args.get(key), tuple(inner), value)}
 
 
 class Paging(Struct, frozen=True):

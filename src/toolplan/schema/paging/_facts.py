@@ -80,6 +80,15 @@ def at(value: Json, path: Path) -> Json:
     return value
 
 
+def put(value: Json, path: Path, new: Json) -> Json:
+    """Return a copy of `value` with `new` at `path`; only the objects on the way are copied."""
+    if not path:
+        return new
+    key, *rest = path
+    inner = value if isinstance(value, dict) else {}
+    return {**inner, str(key): put(inner.get(str(key)), tuple(rest), new)}
+
+
 def whole(value: Json) -> int | None:
     """Return a whole number, also one that is written as text or as a float."""
     if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 19:
