@@ -62,14 +62,14 @@ _FORMATS: Final[Mapping[str, Callable[[int], str]]] = {
 }
 
 
-def least(parts: Parts, keyword: str, default: int = 0) -> int:
-    """Return the largest of the lower bounds that `parts` state under `keyword`."""
-    return int(max((node[keyword] for node in parts if keyword in node), default=default))
+def least(parts: Parts, keyword: str) -> int:
+    """Return the largest of the lower bounds that `parts` state under `keyword`, else 0."""
+    return int(max((node[keyword] for node in parts if keyword in node), default=0))
 
 
 def most(parts: Parts, keyword: str, default: int) -> int:
     """Return the smallest of `default` and the upper bounds that `parts` state."""
-    return int(min(default, *(node[keyword] for node in parts if keyword in node), default))
+    return int(min([default, *(node[keyword] for node in parts if keyword in node)]))
 
 
 def texts(parts: Parts, number: int) -> Iterator[str]:
@@ -87,7 +87,7 @@ def texts(parts: Parts, number: int) -> Iterator[str]:
     if not forms and not patterns:
         plain = f"text {number}"
         # the end is what differs
-        found.append(plain[-longest:] if len(plain) > longest > 0 else plain.ljust(shortest, "x"))
+        found.append(plain.ljust(shortest, "x")[max(0, len(plain) - longest) :])
     yield from (text for text in dict.fromkeys(found) if shortest <= len(text) <= longest)
 
 

@@ -41,10 +41,9 @@ from pydantic import TypeAdapter
 from toolplan.plan.path import Json
 from toolplan.schema.tool import ToolObjectError
 from toolplan.tools.mcp._http import MAX_EVENT_BYTES, http_client
-from toolplan.tools.mcp._interceptors import Interceptor, Streams
 from toolplan.tools.mcp._listing import Listing, Page, read_listing
 from toolplan.tools.mcp._oauth import Access, Redirects
-from toolplan.tools.mcp._wire import clean
+from toolplan.tools.mcp._wire import Interceptor, Streams, clean
 from toolplan.tools.mcp.notices import (
     Notice,
     RequestRefused,

@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from toolplan.plan.path import Json, json_type
 from toolplan.tools._base import plain_name
-from toolplan.tools.mcp._wire import UNSOUND
+from toolplan.tools.mcp._wire import UNSOUND, name_of
 from toolplan.tools.mcp.notices import ToolRefused
 from toolplan.tools.pins import digest_of
 
@@ -21,9 +21,6 @@ MAX_TOOLS: Final = 2_000
 MAX_PAGES: Final = 1_000
 MAX_TOOL_BYTES: Final = 256_000
 MAX_NAME: Final = 128
-
-HEADER: Final = "x-mcp-header"
-"""The keyword of an argument that is sent as a header too."""
 
 _NAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}")
 _KINDS: Final[Mapping[str, tuple[type, ...]]] = {
@@ -162,9 +159,3 @@ def _taken(wire: dict[str, Json], identity: Mapping[str, Json]) -> Listed | str:
 @lru_cache(maxsize=MAX_TOOLS)  # a millisecond each, and servers are listed again and again
 def _digest(tool: str, identity: str) -> str:
     return digest_of(json.loads(tool), json.loads(identity))
-
-
-def name_of(tool: object) -> str:
-    """Return the name in a tool's object; empty where it has none."""
-    name = cast("dict[str, object]", tool).get("name") if isinstance(tool, dict) else None
-    return name if isinstance(name, str) else ""
