@@ -7,6 +7,7 @@ another; where nothing is declared, the verdict is `UNKNOWN`.
 
 from toolplan.schema._document import (
     ALL_TYPES,
+    APPLIES,
     JsonType,
     SchemaError,
     flat,
@@ -18,7 +19,6 @@ from toolplan.schema._document import (
 from toolplan.schema._example import NoExample
 from toolplan.schema._schema import Absent, Schema, Violation
 from toolplan.schema._types import (
-    APPLIES,
     Verdict,
     accepted,
     assignable,

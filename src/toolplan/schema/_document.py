@@ -42,6 +42,25 @@ _KEYWORDS: Final = (
         *("prefixItems", "items", "additionalItems", "unevaluatedItems"),
     }
 )
+_OF_TYPES: Final[dict[tuple[JsonType, ...], tuple[str, ...]]] = {
+    ("integer", "number"): (
+        *("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"),
+    ),
+    ("string",): ("minLength", "maxLength", "pattern", "format"),
+    ("array",): (
+        *("items", "prefixItems", "unevaluatedItems", "minItems", "maxItems", "uniqueItems"),
+        *("contains", "minContains", "maxContains"),
+    ),
+    ("object",): (
+        *("properties", "required", "additionalProperties", "unevaluatedProperties"),
+        *("patternProperties", "propertyNames", "minProperties", "maxProperties"),
+        *("dependentRequired", "dependentSchemas"),
+    ),
+}
+APPLIES: Final[dict[str, frozenset[JsonType]]] = {
+    keyword: frozenset(types) for types, keywords in _OF_TYPES.items() for keyword in keywords
+}
+"""Keywords that say something about some JSON types only; every other value passes them."""
 _ROOT: Final = "root"
 _PREFIX: Final = f"#/$defs/{_ROOT}"
 MOST_WRITTEN_LEVELS: Final = 16

@@ -14,7 +14,14 @@ from typing import Final, TypeAlias, TypeVar, cast
 
 from toolplan.base.errors import ToolplanError
 from toolplan.plan.path import Json, copied
-from toolplan.schema._document import JsonType, Node, SchemaError, types_in, value_types
+from toolplan.schema._document import (
+    APPLIES,
+    JsonType,
+    Node,
+    SchemaError,
+    types_in,
+    value_types,
+)
 from toolplan.schema._literals import Parts, least, most, numbers, texts
 
 Target: TypeAlias = Callable[[Json], Node | None]
@@ -35,13 +42,8 @@ _HARD: Final = ("not", "oneOf", "if", "contains", "pattern", "dependentRequired"
 _TYPES: Final[tuple[JsonType, ...]] = (
     *("string", "object", "array", "number", "integer", "boolean", "null"),
 )
-_LIKELY: Final[dict[JsonType, set[str]]] = {
-    "object": {"properties", "required", "additionalProperties", "patternProperties"},
-    "array": {"items", "prefixItems", "minItems", "maxItems", "contains"},
-    "string": {"format", "pattern", "minLength", "maxLength"},
-    "number": {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"},
-}
-"""Keywords of schemas whose values are likely of a type, although they do not state it."""
+_LIKELY: Final[tuple[JsonType, ...]] = ("object", "array", "string", "number")
+"""Types that a schema which does not state one may mean by its keywords."""
 
 T = TypeVar("T")
 
@@ -270,7 +272,8 @@ def _types(parts: Parts) -> list[JsonType]:
     fitting = types_in(parts)
     stated: list[JsonType | list[JsonType]] = [node["type"] for node in parts if "type" in node]
     declared = [name for each in stated for name in ([each] if isinstance(each, str) else each)]
-    likely = [name for name, of in _LIKELY.items() if any(of & node.keys() for node in parts)]
+    meant = {name for node in parts for keyword in node for name in APPLIES.get(keyword, ())}
+    likely = [name for name in _LIKELY if name in meant]
     return [name for name in dict.fromkeys((*declared, *likely, *_TYPES)) if name in fitting]
 
 

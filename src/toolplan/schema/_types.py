@@ -15,7 +15,7 @@ import jsonschema_rs
 from msgspec.structs import replace
 
 from toolplan.plan.path import EVERY, Every, Json, Path, print_path
-from toolplan.schema._document import ALL_TYPES, JsonType, Node, types_in, value_types
+from toolplan.schema._document import ALL_TYPES, APPLIES, JsonType, Node, types_in, value_types
 from toolplan.schema._schema import ARTICLE, Absent, Schema
 
 _NULL: Final[frozenset[JsonType]] = frozenset(("null",))
@@ -32,25 +32,6 @@ _FORMATS: Final = {
     "date": "a date (YYYY-MM-DD)",
     "date-time": "a date with time (RFC 3339)",
 }
-_KEYWORDS: Final[dict[tuple[JsonType, ...], tuple[str, ...]]] = {
-    ("integer", "number"): (
-        *("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"),
-    ),
-    ("string",): ("minLength", "maxLength", "pattern", "format"),
-    ("array",): (
-        *("items", "prefixItems", "unevaluatedItems", "minItems", "maxItems", "uniqueItems"),
-        *("contains", "minContains", "maxContains"),
-    ),
-    ("object",): (
-        *("properties", "required", "additionalProperties", "unevaluatedProperties"),
-        *("patternProperties", "propertyNames", "minProperties", "maxProperties"),
-        *("dependentRequired", "dependentSchemas"),
-    ),
-}
-APPLIES: Final[dict[str, frozenset[JsonType]]] = {
-    keyword: frozenset(types) for types, keywords in _KEYWORDS.items() for keyword in keywords
-}
-"""Keywords that say something about some JSON types only; every other value passes them."""
 _MAX_BRANCHES: Final = 64
 MOST_REMEMBERED: Final = 10_000
 """Maximum number of answers of each kind that are remembered: a catalogue asks again and again."""

@@ -230,7 +230,7 @@ class Pins(Struct, frozen=True):
             if tool.claim is not None
             and (pin := self.pins.get(name)) is not None
             and pin.believed is None
-            and pin.digest == pin_of(tool)
+            and pin.digest == Pin.of(tool).digest
         )
 
     @classmethod
@@ -264,11 +264,6 @@ class Pins(Struct, frozen=True):
             if name not in now and tool.claim is not None and pin is not None and pin.believed:
                 now[name] = tool.believed()
         return Toolbox(now.get(name, tool) for name, tool in tools.items()) if now else tools
-
-
-def pin_of(tool: Tool) -> str:
-    """Return the digest that a pin of `tool` as it is now has."""
-    return Pin.of(tool).digest
 
 
 def digest_of(tool: Mapping[str, Json], server: Mapping[str, Json]) -> str:

@@ -79,7 +79,8 @@ async def read_listing(
     Raises:
         ListingError: there is no end of pages or of tools.
     """
-    sent, callable_names = await _all_pages(read_page)
+    listed, callable_names = await _all_pages(read_page)
+    sent = [each for each in listed if name_of(each) not in disabled]
     counts = Counter(name_of(each) for each in sent)
     plain = Counter(_plain(name) for name in counts)
     tools: dict[str, Listed] = {}
@@ -94,8 +95,6 @@ async def read_listing(
             fault = f"its name has no letter or digit of ASCII, or more than {MAX_NAME} characters"
         elif counts[name] > 1:
             fault = f"{counts[name]} tools have this name"
-        elif name in disabled:
-            fault = "'disabledTools' of its server names it"
         elif name not in callable_names:
             fault = "its arguments name headers that cannot be sent"
         elif name != written and (plain[written] > 1 or written in counts):
