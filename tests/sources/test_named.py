@@ -99,6 +99,9 @@ def test_a_file_of_tool_objects_is_read(folder: Path, text: str) -> None:
         ("[3]", "must be an object"),
         ('[{"description": "x"}]', "no 'name'"),
         (json.dumps(TOOLS * 2), "Two tools are named 'look'"),
+        (json.dumps({"tools": TOOLS, "nextCursor": "2"}), "one page of a list"),
+        ('[{"name": "a", "description": 5}]', "'description' of the tool 'a' is no text"),
+        ('[{"name": "a", "annotations": []}]', "'annotations' of the tool 'a' are no object"),
         ("1" * 5_000, "not JSON"),
     ],
 )
@@ -109,6 +112,14 @@ def test_a_file_that_cannot_be_used_is_named_with_the_reason(
         load_tools(write(folder, text), folder)
     assert "tools.json" in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("spelling", ["input_schema", "inputSchema", "parameters"])
+def test_arguments_are_read_however_their_schema_is_called(folder: Path, spelling: str) -> None:
+    schema = {"type": "object", "properties": {"place": {"type": "string"}}}
+    listed = {"tools": [{"name": "look", spelling: schema}], "nextCursor": None}
+    found = load_tools(write(folder, json.dumps(listed)), folder)
+    assert found["look"].raw_input == schema
 
 
 @pytest.mark.parametrize(
