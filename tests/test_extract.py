@@ -87,7 +87,7 @@ async def test_text_and_reply_are_bounded_and_never_cut() -> None:
     whole = Ended("m", Usage())
     pieces = [Text("x" * 9), Restarted("again"), Text('{"value": 2}'), whole]
     assert await extracted(ScriptedModel([pieces])) == 2
-    with pytest.raises(ToolError, match="cut off"):
+    with pytest.raises(ToolError, match="ended before it was whole"):
         await extracted(ScriptedModel([[Text('{"value": 2}')]]))
     with pytest.raises(ToolError, match="no reply"):
         await extracted(ScriptedModel([ModelError("llm-refused", "There is no reply.")]))

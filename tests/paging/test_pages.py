@@ -182,6 +182,33 @@ def test_a_link_to_no_page_number_is_passed_on_as_it_is(number: str) -> None:
     assert pager.args_of(1)["page"] == number
 
 
+@pytest.mark.parametrize("has_total", [True, False], ids=["total", "no total"])
+@pytest.mark.parametrize(
+    ("kind", "start", "is_later"),
+    [
+        ("page", 1, False), ("page", 2, True), ("offset", 0, False), ("offset", 10, True),
+        ("cursor", "", False), ("cursor", "c10", True),
+    ],
+)  # fmt: skip
+def test_pages_from_a_later_one_on_are_said_to_lack_the_first_rows(
+    kind: str, start: Json, is_later: bool, has_total: bool
+) -> None:
+    result: dict[str, Json] = {"items": "$rows", "next_cursor": "$next"}
+    if has_total:
+        result["total"] = "$total"
+    argument = "cursor:s" if kind == "cursor" else f"{kind}:i"
+    pages = {"limit": "limit", kind: kind}
+    api = Api("x", "y", f"limit:i=10 {argument}", result, pages, 10)
+    paging = paging_of(api.input_schema, api.output_schema)
+    assert paging is not None
+    pager, data = Pager(paging, {kind: start}, 100), rows_of(35)
+    found = whole(api, pager, data)
+    assert isinstance(found, dict)
+    assert found["items"] == data[10 * is_later :]
+    sure = Verdict(True, "total") if kind == "cursor" and has_total else Verdict(None, "start")
+    assert pager.more == (sure if is_later else Verdict(False))
+
+
 def test_pages_are_resumed() -> None:
     data = rows_of(35)
     pages: Mapping[int, tuple[Json, Mapping[str, Json]]] = {

@@ -40,6 +40,30 @@ def test_as_many_rows_as_an_argument_says_may_be_a_part(name: str) -> None:
     assert part({"data": ROWS[:50]}, {name: 50}, **{name: number()}) == said
 
 
+FIFTY: dict[str, Json] = {"batch": number(50)}
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"properties": {"batch": {"$ref": "#/$defs/size"}}, "$defs": {"size": number(50)}},
+        {"properties": {"batch": {"allOf": [number(50)]}}},
+        {"properties": {"batch": {"anyOf": [number(50), {"type": "null"}]}}},
+        {"allOf": [{"properties": FIFTY}]},
+        {"$ref": "#/$defs/all", "$defs": {"all": {"properties": FIFTY}}},
+    ],
+)
+def test_a_default_counts_wherever_the_schema_writes_it(schema: Json) -> None:
+    tool = Tool("list_things", "Things.", schema)
+    assert own_part("a", tool, {}, ROWS[:50], {})
+
+
+def test_an_argument_that_a_reference_names_takes_a_cursor() -> None:
+    schema: Json = {"$ref": "#/$defs/all", "$defs": {"all": {"properties": {"bookmark": text()}}}}
+    tool = Tool("list_things", "Things.", schema)
+    assert own_part("a", tool, {}, {"things": ROWS[:30], "bookmark": "a7"}, {})
+
+
 @pytest.mark.parametrize("value", ["50", 50.0])
 def test_a_number_counts_however_it_is_written(value: Json) -> None:
     assert part(ROWS[:50], {"batch_size": value}, batch_size={})

@@ -41,6 +41,7 @@ def test_text_of_a_format_has_it(form: str) -> None:
     [
         {"type": "string", "minLength": 30},
         {"type": "string", "maxLength": 1},
+        {"type": "string", "maxLength": 0},
         {"type": "string", "pattern": "^[A-Z]{2}-\\d{3,}$"},
         {"type": "string", "pattern": "^(?:red|green)[^a-z]\\.?\\w+$", "minLength": 12},
         {"type": "string", "pattern": "^SHP-", "minLength": 8},

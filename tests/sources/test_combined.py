@@ -12,7 +12,7 @@ import toolplan
 from toolplan.base.errors import ToolplanError
 from toolplan.schema.tool import Tool, Toolbox, ToolObjectError
 from toolplan.tools._base import OpenedTools
-from toolplan.tools.combined import NamedSource, combined, distinct, labels_of
+from toolplan.tools.named import NamedSource, combined, distinct, labels_of
 
 
 def _tool(name: str, *aliases: str) -> Tool:

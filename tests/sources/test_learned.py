@@ -21,9 +21,17 @@ from toolplan.plan.path import Json
 from toolplan.schema import Absent, Schema, at
 from toolplan.schema.tool import Effects, Tool, Toolbox, ToolError
 from toolplan.testing import Computes, Gives, ScriptedTools
-from toolplan.tools import _shapes
-from toolplan.tools._shapes import MOST_PLACES, Learned, TooLarge, learned_from
-from toolplan.tools.learned import LearnedError, LearnedSchemas, learn, tool_digest
+from toolplan.tools import learned as module
+from toolplan.tools.learned import (
+    MOST_PLACES,
+    Learned,
+    LearnedError,
+    LearnedSchemas,
+    TooLarge,
+    learn,
+    learned_from,
+    tool_digest,
+)
 
 NAMES = st.sampled_from(["a", "b", "c", "d", "e", "f", "id"])
 TEXTS = st.sampled_from(
@@ -64,9 +72,9 @@ def bounds(request: pytest.FixtureRequest) -> Iterator[None]:
     """The laws hold where nothing is cut off, and where nearly everything is."""
     with pytest.MonkeyPatch.context() as patch:
         if request.param == "narrow bounds":
-            patch.setattr(_shapes, "MOST_NAMES", 3)
-            patch.setattr(_shapes, "MOST_PLACES", 12)
-            patch.setattr(_shapes, "MOST_DEPTH", 4)
+            patch.setattr(module, "MOST_NAMES", 3)
+            patch.setattr(module, "MOST_PLACES", 12)
+            patch.setattr(module, "MOST_DEPTH", 4)
         yield
 
 
@@ -225,7 +233,7 @@ def test_what_is_nested_without_end_is_not_looked_into() -> None:
 
 
 def test_a_result_that_is_too_large_is_not_learned_from(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_shapes, "MOST_VALUES", 10)
+    monkeypatch.setattr(module, "MOST_VALUES", 10)
     long: Json = ["x" for _ in range(20)]
     with pytest.raises(TooLarge):
         learned_from({"data": long})

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,10 @@ import pytest
 
 from tests.named_tools import load_tools
 from toolplan.schema.tool import Toolbox, ToolObjectError
+from toolplan.tools import SourceContext
+from toolplan.tools.mcp import read_servers
 from toolplan.tools.named import SOURCES, source_of
+from toolplan.tools.pins import Pins
 
 TOOLS = [{"name": "look", "description": "Look.", "input_schema": {"type": "object"}}]
 MODULE = """
@@ -95,6 +99,9 @@ def test_a_file_of_tool_objects_is_read(folder: Path, text: str) -> None:
         ("[3]", "must be an object"),
         ('[{"description": "x"}]', "no 'name'"),
         (json.dumps(TOOLS * 2), "Two tools are named 'look'"),
+        (json.dumps({"tools": TOOLS, "nextCursor": "2"}), "one page of a list"),
+        ('[{"name": "a", "description": 5}]', "'description' of the tool 'a' is no text"),
+        ('[{"name": "a", "annotations": []}]', "'annotations' of the tool 'a' are no object"),
         ("1" * 5_000, "not JSON"),
     ],
 )
@@ -105,6 +112,14 @@ def test_a_file_that_cannot_be_used_is_named_with_the_reason(
         load_tools(write(folder, text), folder)
     assert "tools.json" in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("spelling", ["input_schema", "inputSchema", "parameters"])
+def test_arguments_are_read_however_their_schema_is_called(folder: Path, spelling: str) -> None:
+    schema = {"type": "object", "properties": {"place": {"type": "string"}}}
+    listed = {"tools": [{"name": "look", spelling: schema}], "nextCursor": None}
+    found = load_tools(write(folder, json.dumps(listed)), folder)
+    assert found["look"].raw_input == schema
 
 
 @pytest.mark.parametrize(
@@ -194,6 +209,28 @@ def test_the_source_of_a_file_is_recognised_by_what_it_holds(
     folder: Path, text: str, name: str
 ) -> None:
     assert source_of(write(folder, text), folder)[0] == name
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('{"mcpServers": {"a": {"command": "x"}, "a": {"command": "y"}}}', "the key 'a' twice"),
+        ('{"tools": [], "tools": []}', "the key 'tools' twice"),
+        ('[{"name": "a", "name": "b"}]', "the key 'name' twice"),
+        ('{"lock": 1, "tools": {"a": 1, "a": 2}}', "the key 'a' twice"),
+        ('[{"name": "a", "input_schema": {"maximum": 1e999}}]', "1e999"),
+        ('[{"name": "a", "input_schema": {"maximum": NaN}}]', "NaN"),
+    ],
+)
+def test_no_file_of_ours_loses_a_value_while_it_is_read(
+    folder: Path, text: str, message: str
+) -> None:
+    path = folder / write(folder, text)
+    with pytest.raises(ToolObjectError, match=message):
+        source_of(path.name, folder)[1].open(path.name, SourceContext(folder)).__enter__()
+    for read in (Pins.load, partial(read_servers, environment={})):
+        with pytest.raises(ToolObjectError, match=message):
+            read(path)
 
 
 def test_a_yaml_file_is_an_openapi_document(folder: Path) -> None:

@@ -96,7 +96,7 @@ def test_new_and_changed_tools_are_reported(tmp_path: Path) -> None:
     found = pins.compare(after)
     assert found.new == ("new",)
     [change] = found.changed
-    assert change.tool == "other"
+    assert change.name == "other"
     assert change.lines == ("more: was nothing, is null", 'title: was "A", is "B"')
 
 

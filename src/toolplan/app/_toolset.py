@@ -22,18 +22,19 @@ from toolplan.app.limits import ADVICE
 from toolplan.app.settings import LABELS, Settings, source_tables
 from toolplan.base.errors import ToolplanError
 from toolplan.plan.path import Json
-from toolplan.schema.tool import Effects, Tool, Toolbox, ToolObjectError
+from toolplan.schema.tool import Effects, Tool, Toolbox, ToolObjectError, tools_of_page
 from toolplan.tools import extract as extraction
 from toolplan.tools._base import OpenedTools, SourceContext, not_asked
-from toolplan.tools.combined import (
+from toolplan.tools.named import (
+    ADDED,
     GIVEN,
     Accept,
     NamedSource,
     combined,
     distinct,
     labels_of,
+    source_of,
 )
-from toolplan.tools.named import ADDED, source_of
 
 ToolItem: TypeAlias = (
     str | os.PathLike[str] | ModuleType | Tool | Toolbox | Callable[..., object] | dict[str, Any]
@@ -270,8 +271,8 @@ def _spec(tools: object) -> str | None:
 
 def _members(given: Mapping[object, object]) -> Iterable[object]:
     """Return the tools of a tool object, of a list as MCP gives it, or of a dict of tools."""
-    if isinstance(listed := given.get("tools"), list):
-        return cast("list[object]", listed)
+    if isinstance(given.get("tools"), list):
+        return cast("list[object]", tools_of_page(cast("Mapping[str, object]", given)))
     name = given.get("name")
     if isinstance(name, str):
         return [given]

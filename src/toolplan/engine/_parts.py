@@ -29,9 +29,9 @@ def own_part(
     verdict = verdict_on(page, paging, args)
     if verdict.more is not False and verdict.reason:
         return (Partial(step, page.rows, page.total, verdict.reason, page.total_path),)
-    if verdict.more is False and is_cut(output, page, tool.raw_input, args):
+    if verdict.more is False and is_cut(output, page, tool.flat_input, args):
         return (Partial(step, page.rows, None, "limit"),)
-    if verdict.more is False and names_next(output, page, tool.raw_input, args):
+    if verdict.more is False and names_next(output, page, tool.flat_input, args):
         return (Partial(step, page.rows, None, "cursor"),)
     if begins_later(paging, args):
         return (Partial(step, page.rows, None, "start"),)

@@ -5,29 +5,34 @@ as `plan.path.select` does through a value. `assignable` says whether values of 
 another; where nothing is declared, the verdict is `UNKNOWN`.
 """
 
-from toolplan.schema._applies import APPLIES, undecided
 from toolplan.schema._document import (
+    ALL_TYPES,
+    APPLIES,
     JsonType,
     SchemaError,
+    flat,
     tool_version,
     tool_without_words,
+    types_stated,
     value_types,
 )
 from toolplan.schema._example import NoExample
-from toolplan.schema._fit import Verdict, assignable
-from toolplan.schema._flat import flat, types_stated
 from toolplan.schema._schema import Absent, Schema, Violation
 from toolplan.schema._types import (
+    Verdict,
     accepted,
+    assignable,
     at,
     describe,
     elements,
     required,
     types_of,
+    undecided,
     without_null,
 )
 
 __all__ = [
+    "ALL_TYPES",
     "APPLIES",
     "Absent",
     "JsonType",

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Set
-from typing import Any, Final, Literal, TypeAlias
-
-from msgspec import Struct
+from collections.abc import Collection, Iterable, Iterator, Mapping, Set
+from functools import reduce
+from typing import Any, Final, Literal, TypeAlias, get_args
 
 from toolplan.base.errors import ToolplanError
 from toolplan.plan.path import Json, copied
@@ -25,6 +24,7 @@ MAX_WORK: Final = 100_000
 Node: TypeAlias = dict[str, Any] | bool
 """A schema; one that was compiled is valid, so each keyword has a value of its type."""
 JsonType: TypeAlias = Literal["null", "boolean", "integer", "number", "string", "array", "object"]
+ALL_TYPES: Final[frozenset[JsonType]] = frozenset(get_args(JsonType))
 
 _IN_PLACE: Final = frozenset(
     ("allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas")
@@ -42,7 +42,32 @@ _KEYWORDS: Final = (
         *("prefixItems", "items", "additionalItems", "unevaluatedItems"),
     }
 )
+_OF_TYPES: Final[dict[tuple[JsonType, ...], tuple[str, ...]]] = {
+    ("integer", "number"): (
+        *("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"),
+    ),
+    ("string",): ("minLength", "maxLength", "pattern", "format"),
+    ("array",): (
+        *("items", "prefixItems", "unevaluatedItems", "minItems", "maxItems", "uniqueItems"),
+        *("contains", "minContains", "maxContains"),
+    ),
+    ("object",): (
+        *("properties", "required", "additionalProperties", "unevaluatedProperties"),
+        *("patternProperties", "propertyNames", "minProperties", "maxProperties"),
+        *("dependentRequired", "dependentSchemas"),
+    ),
+}
+APPLIES: Final[dict[str, frozenset[JsonType]]] = {
+    keyword: frozenset(types) for types, keywords in _OF_TYPES.items() for keyword in keywords
+}
+"""Keywords that say something about some JSON types only; every other value passes them."""
 _ROOT: Final = "root"
+_PREFIX: Final = f"#/$defs/{_ROOT}"
+MOST_WRITTEN_LEVELS: Final = 16
+MOST_WRITTEN_NODES: Final = 5_000
+"""Maximum number of nodes that are written out; a schema that repeats itself has more."""
+
+_WRITTEN_OUT: Final = frozenset(("$ref", "allOf", "anyOf", "oneOf"))
 _TOOL_WORDS: Final = frozenset(("title", "description", "icons"))
 _SCHEMA_WORDS: Final = frozenset(("title", "description", "examples", "$comment"))
 
@@ -54,48 +79,45 @@ class SchemaError(ToolplanError):
         super().__init__("bad-schema", reason)
 
 
-class Document(Struct, frozen=True):
-    """A schema node and the definitions for its references, None where it has none.
+def read(raw: Json) -> tuple[Node, Node | None]:
+    """Return a schema node and the definitions for its references, None where it has none.
 
     Every `$ref` in both reads `#/$defs/root/…`, so that any node beside the definitions is a schema
-    of its own.
+    of its own (`whole`).
+
+    Raises:
+        SchemaError: it cannot be used.
     """
-
-    node: Node
-    definitions: Node | None
-
-
-def read(raw: Json) -> Document:
-    """Return the document of `raw`."""
     _bound(raw)
     if isinstance(raw, bool):
-        return Document(raw, None)
+        return raw, None
     if not isinstance(raw, dict):
         raise SchemaError("a schema must be an object or a boolean")
-    root = raw
-    references = [node["$ref"] for node in sub_schemas(root) if "$ref" in node]
+    references = [node["$ref"] for node in sub_schemas(raw) if "$ref" in node]
     if not references:  # each part applies once at most, and there are fewer than MAX_WORK
-        return Document(root, None)
+        return raw, None
     for reference in references:
-        _check_reference(reference, root)
-    _bound_work(root, root)
-    moved = _moved(root)
-    return Document({k: v for k, v in moved.items() if k not in ("$defs", "definitions")}, moved)
+        _check_reference(reference, raw)
+    _bound_work(raw)
+    moved = {name: copied(part) for name, part in raw.items()}
+    for node in sub_schemas(moved):
+        if "$ref" in node:
+            node["$ref"] = f"{_PREFIX}{str(node['$ref'])[1:]}"
+    return {k: v for k, v in moved.items() if k not in ("$defs", "definitions")}, moved
+
+
+def whole(node: Node, definitions: Node | None) -> Node:
+    """Return what `read` returned as one self-contained schema."""
+    if definitions is None or isinstance(node, bool):
+        return node
+    return {**node, "$defs": {_ROOT: definitions}}
 
 
 def target(reference: Json, definitions: Node | None) -> Node | None:
     """Return the node that a moved `$ref` leads to, or None where it leads nowhere."""
-    prefix = f"#/$defs/{_ROOT}"
-    if not isinstance(reference, str) or not reference.startswith(prefix):
+    if not isinstance(reference, str) or not reference.startswith(_PREFIX):
         return None
-    return _follow(definitions, reference[len(prefix) :])
-
-
-def whole(document: Document) -> Node:
-    """Return `document` as one self-contained schema."""
-    if document.definitions is None or isinstance(document.node, bool):
-        return document.node
-    return {**document.node, "$defs": {_ROOT: document.definitions}}
+    return _follow(definitions, reference.removeprefix(_PREFIX))
 
 
 def sub_schemas(node: Json) -> Iterator[dict[str, Json]]:
@@ -172,8 +194,8 @@ def _follow(node: Json, pointer: str) -> Node | None:
     return node if isinstance(node, dict | bool) else None
 
 
-def _bound_work(node: Json, root: dict[str, Json]) -> None:
-    """Refuse `node` if more than MAX_WORK sub-schemas may apply to one value."""
+def _bound_work(root: dict[str, Json]) -> None:
+    """Refuse `root` if more than MAX_WORK sub-schemas may apply to one value."""
     done: dict[int, int] = {}
     open_: set[int] = set()
 
@@ -197,32 +219,10 @@ def _bound_work(node: Json, root: dict[str, Json]) -> None:
         return total
 
     try:
-        for schema in sub_schemas(node):
+        for schema in sub_schemas(root):
             work(schema)
     except RecursionError:
         raise SchemaError("its references are nested too deep") from None
-
-
-def _moved(schema: dict[str, Json]) -> dict[str, Json]:
-    """Return `schema` with references that begin with `#/$defs/root`; data stays as it is."""
-
-    def moved(node: Json) -> Json:
-        if isinstance(node, list):
-            return [moved(inner) for inner in node]
-        if not isinstance(node, dict):
-            return node
-        new: dict[str, Json] = {}
-        for key, value in node.items():
-            if key == "$ref" and isinstance(value, str):
-                new[key] = f"#/$defs/{_ROOT}{value[1:]}"
-            elif key in _NAMED and isinstance(value, dict):
-                new[key] = {name: moved(inner) for name, inner in value.items()}
-            else:
-                new[key] = moved(value) if key in _KEYWORDS else value
-        return new
-
-    result = moved(schema)
-    return result if isinstance(result, dict) else {}
 
 
 def value_types(value: Json) -> tuple[JsonType, ...]:
@@ -242,6 +242,20 @@ def value_types(value: Json) -> tuple[JsonType, ...]:
             return ("array",)
         case dict():
             return ("object",)
+
+
+def types_in(nodes: Iterable[Mapping[str, Any]]) -> frozenset[JsonType]:
+    """Return the JSON types of values that fit all `nodes`; `number` always includes `integer`."""
+    return ALL_TYPES.intersection(*map(_node_types, nodes))
+
+
+def _node_types(node: Mapping[str, Any]) -> Collection[JsonType]:
+    if "type" in node:
+        declared: JsonType | list[JsonType] = node["type"]
+        names: list[JsonType] = declared if isinstance(declared, list) else [declared]
+        return [*names, "integer"] if "number" in names else names
+    values = [node["const"]] if "const" in node else node.get("enum")
+    return ALL_TYPES if values is None else {name for each in values for name in value_types(each)}
 
 
 def tool_without_words(item: Mapping[str, Json]) -> dict[str, Json]:
@@ -269,3 +283,77 @@ def _without_words(raw: Json) -> Json:
         for word in _SCHEMA_WORDS.intersection(node):
             del node[word]
     return made
+
+
+def flat(raw: Json) -> dict[str, Json]:
+    """Return a schema with local references, and combinations for one value, written out.
+
+    `{"anyOf": [{"type": "string"}, {"type": "null"}]}` becomes `{"type": ["string", "null"]}`. What
+    is too deep, too large, or refers elsewhere, becomes `{}`: nothing is known of it.
+    """
+    left = MOST_WRITTEN_NODES
+
+    def node(part: Json, depth: int) -> dict[str, Json]:
+        nonlocal left
+        left -= 1
+        if not isinstance(part, dict) or depth > MOST_WRITTEN_LEVELS or left < 0:
+            return {}
+        own = {name: value for name, value in part.items() if name not in _WRITTEN_OUT}
+        if isinstance(inner := own.get("properties"), dict):
+            own["properties"] = {name: node(each, depth + 1) for name, each in inner.items()}
+        if isinstance(own.get("items"), dict):
+            own["items"] = node(own["items"], depth + 1)
+        either = [each for each in (part.get("oneOf"), part.get("anyOf")) if isinstance(each, list)]
+        others = [_joined([node(one, depth + 1) for one in each]) for each in either]
+        if isinstance(given := part.get("allOf"), list):
+            others += [node(one, depth + 1) for one in given]
+        if isinstance(reference := part.get("$ref"), str):
+            found = _follow(raw, reference[1:]) if reference.startswith("#") else None
+            others.append(node(found, depth + 1))
+        return reduce(_both, (*others, own))
+
+    return node(raw, 0)
+
+
+def types_stated(node: dict[str, Json]) -> frozenset[str]:
+    """Return the JSON types that a flat schema states; none where it states none."""
+    stated = node.get("type")
+    if isinstance(stated, str):
+        return frozenset((stated,))
+    if isinstance(stated, list):
+        return frozenset(each for each in stated if isinstance(each, str))
+    if "properties" in node:
+        return frozenset(("object",))
+    return frozenset(("array",)) if "items" in node else frozenset()
+
+
+def _both(one: dict[str, Json], other: dict[str, Json]) -> dict[str, Json]:
+    """Return what describes a value that two schemas accept; `other` goes before `one`."""
+    made = {**one, **other}
+    if "properties" in one and "properties" in other:
+        made["properties"] = _fields([one, other])
+    return made
+
+
+def _joined(alternatives: list[dict[str, Json]]) -> dict[str, Json]:
+    """Return what describes a value that one of several schemas accepts.
+
+    Of several that are not null, only the parts that the value may have are known.
+    """
+    others = [each for each in alternatives if each.get("type") != "null"]
+    joined = dict(others[0]) if len(others) == 1 else {}
+    if len(others) > 1:
+        joined = next(({"items": each["items"]} for each in others if "items" in each), joined)
+        if fields := _fields(others):
+            joined["properties"] = fields
+    joined.pop("type", None)
+    if all("type" in each for each in alternatives):
+        listed = [t if isinstance(t := each["type"], list) else [t] for each in alternatives]
+        kinds = [*dict.fromkeys(str(kind) for each in listed for kind in each)]
+        joined["type"] = kinds[0] if len(kinds) == 1 else [*kinds]
+    return joined
+
+
+def _fields(nodes: list[dict[str, Json]]) -> dict[str, Json]:
+    stated = [each.get("properties") for each in nodes]
+    return {k: v for each in stated if isinstance(each, dict) for k, v in each.items()}

@@ -6,24 +6,23 @@ first, and each value is checked against the schema.
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
-from typing import Final, TypeAlias, TypeVar
+from typing import Final, TypeAlias, TypeVar, cast
 
 from toolplan.base.errors import ToolplanError
 from toolplan.plan.path import Json, copied
-from toolplan.schema._document import Node, SchemaError, value_types
-from toolplan.schema._literals import numbers, texts
-from toolplan.schema._wanted import (
-    Wanted,
-    all_of,
-    element_of,
-    key_of,
-    property_of,
-    types_of,
-    wanted_by,
+from toolplan.schema._document import (
+    APPLIES,
+    JsonType,
+    Node,
+    SchemaError,
+    types_in,
+    value_types,
 )
+from toolplan.schema._literals import Parts, least, most, numbers, texts
 
 Target: TypeAlias = Callable[[Json], Node | None]
 Accepts: TypeAlias = Callable[[Node, Json], bool]
@@ -40,9 +39,13 @@ _FULL_DEPTH: Final = 8
 _TURNS: Final = 3
 _HARD: Final = ("not", "oneOf", "if", "contains", "pattern", "dependentRequired", "propertyNames")
 """Keywords that a likely value may not fit."""
+_TYPES: Final[tuple[JsonType, ...]] = (
+    *("string", "object", "array", "number", "integer", "boolean", "null"),
+)
+_LIKELY: Final[tuple[JsonType, ...]] = ("object", "array", "string", "number")
+"""Types that a schema which does not state one may mean by its keywords."""
 
 T = TypeVar("T")
-_Parts: TypeAlias = tuple[dict[str, Json], ...]
 
 
 class NoExample(ToolplanError):
@@ -101,15 +104,13 @@ class _Search:
         self._spend()
         if depth > _MAX_DEPTH or not isinstance(node, dict | bool):
             raise _Nothing
-        branches = [
-            (parts, wanted_by(parts)) for parts in islice(self._branches(node, 0), _MAX_CHOICES)
-        ]
-        branches.sort(key=lambda branch: branch[1]["type"] == {"null"})
-        for parts, wanted in branches:
-            is_hard = len(parts) > 1 or any(name in wanted for name in _HARD)
+        branches = [*islice(self._branches(node, 0), _MAX_CHOICES)]
+        branches.sort(key=lambda parts: types_in(parts) <= {"null"})
+        for parts in branches:
+            is_hard = len(parts) > 1 or any(name in each for each in parts for name in _HARD)
             self._open.update(map(id, parts))
             try:
-                for value in islice(self._candidates(node, wanted, depth), _MAX_CHOICES):
+                for value in islice(self._candidates(node, parts, depth), _MAX_CHOICES):
                     if not is_hard or self._passes(node, value, unknown=True):
                         return value
             except _Nothing:
@@ -128,7 +129,7 @@ class _Search:
         except SchemaError:
             return False
 
-    def _branches(self, node: Json, nesting: int) -> Iterator[_Parts]:
+    def _branches(self, node: Json, nesting: int) -> Iterator[Parts]:
         """Yield alternatives, each a tuple of nodes that must all fit."""
         self._spend()
         if node is False or nesting > _MAX_IN_PLACE:
@@ -158,7 +159,7 @@ class _Search:
             groups.extend([each] for each in dependent.values())
         return groups
 
-    def _joined(self, parts: _Parts, groups: list[list[Json]], nesting: int) -> Iterator[_Parts]:
+    def _joined(self, parts: Parts, groups: list[list[Json]], nesting: int) -> Iterator[Parts]:
         if not groups:
             yield parts
             return
@@ -166,70 +167,77 @@ class _Search:
             for more in self._branches(option, nesting + 1):
                 yield from self._joined((*parts, *more), groups[1:], nesting)
 
-    def _candidates(self, node: Node, wanted: Wanted, depth: int) -> Iterator[Json]:
-        types = types_of(wanted)
-        if "enum" in wanted:
-            fitting = [each for each in wanted["enum"] if {*value_types(each)} & {*types}]
+    def _candidates(self, node: Node, parts: Parts, depth: int) -> Iterator[Json]:
+        types = _types(parts)
+        listed = [
+            [each["const"]] if "const" in each else each["enum"]
+            for each in parts
+            if not each.keys().isdisjoint(("const", "enum"))
+        ]
+        if listed:
+            common = set(map(_key, listed[0])).intersection(*(map(_key, e) for e in listed[1:]))
+            fitting = [e for e in listed[0] if _key(e) in common and {*value_types(e)} & {*types}]
             several = sorted(_rotated(fitting, self._turn), key=lambda each: each is None)
             yield from map(copied, several)
             return
-        for given in wanted["examples"]:
+        for given in _examples(parts):
             if {*value_types(given)} & {*types} and self._passes(node, given, unknown=False):
                 yield copied(given)
         for name in sorted(_rotated(types, self._turn), key=lambda each: each == "null"):
             self._number += 1
             try:
-                yield from self._of_type(name, wanted, depth)
+                yield from self._of_type(name, parts, depth)
             except _Nothing:
                 continue
 
-    def _of_type(self, name: str, wanted: Wanted, depth: int) -> Iterator[Json]:
+    def _of_type(self, name: JsonType, parts: Parts, depth: int) -> Iterator[Json]:
         match name:
             case "object":
-                yield self._object(wanted, depth)
+                yield self._object(parts, depth)
             case "array":
-                yield self._array(wanted, depth)
+                yield self._array(parts, depth)
             case "string":
-                yield from texts(wanted, self._number)
+                yield from texts(parts, self._number)
             case "integer" | "number":
-                yield from numbers(wanted, self._number, whole=name == "integer")
+                yield from numbers(parts, self._number, whole=name == "integer")
             case "boolean":
                 yield from _rotated([True, False], self._turn)
-            case _:
+            case "null":
                 yield None
 
-    def _object(self, wanted: Wanted, depth: int) -> Json:
+    def _object(self, parts: Parts, depth: int) -> Json:
         made: dict[str, Json] = {}
         lean = self._is_lean(depth)
-        required = wanted.get("required", ())
-        for name in dict.fromkeys((*wanted.get("properties", ()), *required)):
+        declared = [name for node in parts for name in node.get("properties", ())]
+        required = [name for node in parts for name in node.get("required", ())]
+        for name in dict.fromkeys((*declared, *required)):
             if lean and name not in required:
                 continue
             try:
-                made[name] = self._make(property_of(wanted, name), depth + 1)
+                made[name] = self._make(_property(parts, name), depth + 1)
             except _Nothing:
                 if name in required:
                     raise
         spare = [name for name in made if name not in required]
-        while spare and len(made) > wanted.get("maxProperties", len(made)):
+        while spare and len(made) > most(parts, "maxProperties", len(made)):
             del made[spare.pop()]
-        further = _further_properties(wanted)
-        while len(made) < min(wanted.get("minProperties", 0), MAX_ITEMS):
+        further = _further_properties(parts)
+        while len(made) < min(least(parts, "minProperties"), MAX_ITEMS):
             name, inner = next(further)
             self._spend()
             if name not in made:
                 made[name] = self._make(inner, depth + 1)
         return made
 
-    def _array(self, wanted: Wanted, depth: int) -> Json:
-        contained = wanted.get("contains", ())
-        least = int(max(wanted.get("minItems", 0), bool(contained)))
-        if least > MAX_ITEMS:
+    def _array(self, parts: Parts, depth: int) -> Json:
+        contained = [node["contains"] for node in parts if "contains" in node]
+        fewest = max(least(parts, "minItems"), bool(contained))
+        if fewest > MAX_ITEMS:
             raise _Nothing
         usual = 0 if self._is_lean(depth) else self._items
-        count = max(least, len(contained), usual)
-        count = int(min(count, wanted.get("maxItems", count)))
-        is_distinct = wanted.get("uniqueItems") is True
+        count = max(fewest, len(contained), usual)
+        count = most(parts, "maxItems", count)
+        is_distinct = any(node.get("uniqueItems") is True for node in parts)
         made: dict[str, Json] = {}
         turn = self._turn
         try:
@@ -238,14 +246,14 @@ class _Search:
                     break
                 self._turn = turn + further
                 at = len(made)
-                element = all_of([element_of(wanted, at), *contained[at : at + 1]])
+                element = _all_of([*_elements(parts, at), *contained[at : at + 1]])
                 item = self._make(element, depth + 1)
-                made.setdefault(key_of(item) if is_distinct else str(at), item)
+                made.setdefault(_key(item) if is_distinct else str(at), item)
         except _Nothing:
             pass
         finally:
             self._turn = turn
-        if len(made) < least:
+        if len(made) < fewest:
             raise _Nothing
         return [*made.values()]
 
@@ -259,16 +267,68 @@ class _Search:
             raise _Exhausted
 
 
-def _further_properties(wanted: Wanted) -> Iterator[tuple[str, Json]]:
+def _types(parts: Parts) -> list[JsonType]:
+    """Return the types of a value, declared and likely ones first."""
+    fitting = types_in(parts)
+    stated: list[JsonType | list[JsonType]] = [node["type"] for node in parts if "type" in node]
+    declared = [name for each in stated for name in ([each] if isinstance(each, str) else each)]
+    meant = {name for node in parts for keyword in node for name in APPLIES.get(keyword, ())}
+    likely = [name for name in _LIKELY if name in meant]
+    return [name for name in dict.fromkeys((*declared, *likely, *_TYPES)) if name in fitting]
+
+
+def _examples(parts: Parts) -> list[Json]:
+    """Return the examples and defaults that `parts` state, without empty ones."""
+    given: list[Json] = []
+    for node in parts:
+        examples: Json = node.get("examples")
+        given += [*(examples[:3] if isinstance(examples, list) else ()), node.get("default")]
+    return [each for each in given if each not in (None, [], {})]
+
+
+def _property(parts: Parts, name: str) -> Json:
+    """Return the schema of the property `name`."""
+    found: list[Json] = []
+    for node in parts:
+        # what a pattern allows is checked in the end
+        rest = True if "patternProperties" in node else node.get("additionalProperties", True)
+        found.append(node.get("properties", {}).get(name, rest))
+    return _all_of(found)
+
+
+def _elements(parts: Parts, at: int) -> Iterator[Json]:
+    """Yield what `parts` say of the element at position `at` of a list."""
+    for node in parts:
+        fixed, rest = node.get("prefixItems", []), node.get("items", True)
+        if isinstance(rest, list):  # tuples before draft 2020-12
+            fixed, rest = cast("list[Json]", rest), node.get("additionalItems", True)
+        yield fixed[at] if at < len(fixed) else rest
+
+
+def _further_properties(parts: Parts) -> Iterator[tuple[str, Json]]:
     """Yield names for further properties, each with its schema."""
-    rules: list[Json] = wanted.get("propertyNames", [])
-    names = wanted_by([rule for rule in rules if isinstance(rule, dict)])
+    rules: list[Json] = [node.get("propertyNames") for node in parts]
+    names = [rule for rule in rules if isinstance(rule, dict)]
+    patterns = [item for node in parts for item in node.get("patternProperties", {}).items()]
+    rest = _all_of([node.get("additionalProperties", True) for node in parts])
     for at in range(MAX_ITEMS):
-        for pattern, inner in wanted.get("patternProperties", {}).items():
-            yield from ((text, inner) for text in texts({"pattern": [pattern]}, at))
-        rest = wanted.get("additionalProperties", True)
+        for pattern, inner in patterns:
+            yield from ((text, inner) for text in texts([{"pattern": pattern}], at))
         yield from ((text, rest) for text in texts(names, at))
     raise _Nothing
+
+
+def _all_of(nodes: Sequence[Json]) -> Json:
+    """Return one schema that is the conjunction of `nodes`."""
+    asking = [node for node in nodes if node is not True]
+    if len(asking) > 1:
+        return {"allOf": asking}
+    return asking[0] if asking else True
+
+
+def _key(value: Json) -> str:
+    """Return a text that only equal values share."""
+    return json.dumps(value, sort_keys=True)
 
 
 def _rotated(options: Sequence[T], turn: int) -> list[T]:

@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import date, timedelta
 from fractions import Fraction
-from math import ceil, floor
+from math import ceil, floor, isfinite
 from random import Random
 from string import ascii_lowercase, ascii_uppercase, digits
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
 from rstr.xeger import STAR_PLUS_LIMIT, Xeger
 
-from toolplan.schema._wanted import Wanted, number_of
+from toolplan.plan.path import Json
 
 if TYPE_CHECKING:
     from _typeshed import SupportsLenAndGetItem
 
 MAX_STEPS: Final = 2_000
 """Maximum length of a pattern and of its sample text, and maximum number of steps for it."""
+
+Parts: TypeAlias = Sequence[dict[str, Any]]
+"""Nodes of a schema that one value has to fit, all of them."""
 
 _T = TypeVar("_T")
 _USUAL: Final = ascii_lowercase + ascii_uppercase + digits + " -_.:/#"
@@ -29,6 +32,7 @@ _OTHER_SETS: Final = re.compile(r"\[\[|--|&&|~~|\|\|")
 _MAX_LENGTH: Final = 10_000
 _DAY: Final = date(2025, 1, 1)
 _LARGEST: Final = 2**53
+_LITTLE: Final = Fraction(1, 1_000_000)  # from an exclusive limit to the inclusive one
 
 
 def _day(number: int) -> str:
@@ -58,23 +62,33 @@ _FORMATS: Final[Mapping[str, Callable[[int], str]]] = {
 }
 
 
-def texts(wanted: Wanted, number: int) -> Iterator[str]:
+def least(parts: Parts, keyword: str) -> int:
+    """Return the largest of the lower bounds that `parts` state under `keyword`, else 0."""
+    return int(max((node[keyword] for node in parts if keyword in node), default=0))
+
+
+def most(parts: Parts, keyword: str, default: int) -> int:
+    """Return the smallest of `default` and the upper bounds that `parts` state."""
+    return int(min([default, *(node[keyword] for node in parts if keyword in node)]))
+
+
+def texts(parts: Parts, number: int) -> Iterator[str]:
     """Yield texts that may fit, the likeliest first, different for each `number`."""
-    least = int(wanted.get("minLength", 0))
-    most = int(min(_MAX_LENGTH, wanted.get("maxLength", _MAX_LENGTH)))
-    if least > most:
+    shortest, longest = least(parts, "minLength"), most(parts, "maxLength", _MAX_LENGTH)
+    if shortest > longest:
         return
-    forms = [_FORMATS[form] for form in wanted.get("format", ()) if form in _FORMATS]
+    forms = [form for node in parts if (form := _FORMATS.get(node.get("format", "")))]
+    patterns = [node["pattern"] for node in parts if "pattern" in node]
     found = [form(number) for form in forms]
-    for pattern in wanted.get("pattern", ()):
-        for extra in (0, 1, 2, 4, 8, least):
+    for pattern in patterns:
+        for extra in (0, 1, 2, 4, 8, shortest):
             if (text := text_for(pattern, number, extra)) is not None:
-                found += (text, text.ljust(least, "x"))
-    if not forms and "pattern" not in wanted:
+                found += (text, text.ljust(shortest, "x"))
+    if not forms and not patterns:
         plain = f"text {number}"
         # the end is what differs
-        found.append(plain.ljust(least, "x") if len(plain) <= most else plain[len(plain) - most :])
-    yield from (text for text in dict.fromkeys(found) if least <= len(text) <= most)
+        found.append(plain.ljust(shortest, "x")[max(0, len(plain) - longest) :])
+    yield from (text for text in dict.fromkeys(found) if shortest <= len(text) <= longest)
 
 
 class _Unsupported(Exception):
@@ -155,11 +169,11 @@ def text_for(pattern: str, turn: int = 0, extra: int = 0) -> str | None:
     return text if len(text) <= MAX_STEPS else None
 
 
-def numbers(wanted: Wanted, number: int, *, whole: bool) -> Iterator[int | float]:
+def numbers(parts: Parts, number: int, *, whole: bool) -> Iterator[int | float]:
     """Yield numbers that may fit, different for each `number`."""
-    least: Fraction | None = wanted.get("minimum")
-    most: Fraction | None = wanted.get("maximum")
-    steps = [step for each in wanted.get("multipleOf", ()) if (step := number_of(each))]
+    lower = max(_limits(parts, "minimum", "exclusiveMinimum", _LITTLE), default=None)
+    upper = min(_limits(parts, "maximum", "exclusiveMaximum", -_LITTLE), default=None)
+    steps = [step for node in parts if (step := _exact(node.get("multipleOf")))]
     if whole:
         steps.append(Fraction(1))
     # not a whole number where any will do, so that a plan that needs one fails
@@ -168,16 +182,35 @@ def numbers(wanted: Wanted, number: int, *, whole: bool) -> Iterator[int | float
     for each in steps[1:]:  # the least common multiple
         step *= (step / each).denominator
     at = number % 1_000
-    last = None if most is None else floor((most - offset) / step)
+    last = None if upper is None else floor((upper - offset) / step)
     usual = at if last is None else min(at, last)
-    first = usual if least is None else ceil((least - offset) / step)
+    first = usual if lower is None else ceil((lower - offset) / step)
     if last is None:
         last = first + at
     if first <= last:
         at = at if first <= at <= last else first + number % (last - first + 1)
         yield _number(at * step + offset)
-    elif not steps and least is not None and most is not None:
-        yield from map(_number, ((least + most) / 2, least, most))
+    elif not steps and lower is not None and upper is not None:
+        yield from map(_number, ((lower + upper) / 2, lower, upper))
+
+
+def _limits(parts: Parts, keyword: str, exclusive: str, inwards: Fraction) -> Iterator[Fraction]:
+    """Yield the inclusive bounds that `parts` state, `inwards` of the exclusive ones."""
+    for node in parts:
+        opened = node.get(exclusive)
+        if (bound := _exact(node.get(keyword))) is not None:
+            yield bound + inwards if opened is True else bound  # draft 4
+        if (bound := _exact(opened)) is not None:
+            yield bound + inwards
+
+
+def _exact(value: Json) -> Fraction | None:
+    """Return `value` as it is written, so that 0.1 is a tenth; None where it is no number."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    if isinstance(value, int):
+        return Fraction(value)
+    return Fraction(repr(value)) if isfinite(value) else None
 
 
 def _number(value: Fraction) -> int | float:

@@ -13,10 +13,10 @@ import jsonschema_rs
 from msgspec import Struct
 
 from toolplan.plan.model import escape_pointer
-from toolplan.plan.path import Json, Path, json_type
+from toolplan.plan.path import Json, copied, json_type
 from toolplan.schema import _document
 from toolplan.schema import _example as examples
-from toolplan.schema._document import Document, JsonType, Node, SchemaError
+from toolplan.schema._document import JsonType, Node, SchemaError
 
 ARTICLE: Final[dict[JsonType, str]] = {
     "null": "null",
@@ -94,19 +94,11 @@ class Absent(Struct, frozen=True):
 class Schema:
     """A JSON Schema (draft 2020-12 unless it says otherwise), self-contained and safe to use."""
 
-    def __init__(self, document: Document) -> None:
+    def __init__(self, node: Node, definitions: Node | None = None) -> None:
         """Use `Schema.load` for schemas from outside."""
-        self._parts = document
-        self.node: dict[str, Json] | bool = document.node
+        self.node: dict[str, Json] | bool = node
         """The schema's own node; its references need `target`."""
-        self.found: dict[Path, Schema | Absent | None] = {}
-        """Cache of `toolplan.schema.at`, by path."""
-        self.verdicts: dict[int, tuple[Schema, object]] = {}
-        """Cache of `toolplan.schema.assignable`, by the id of the other schema."""
-        self.types: frozenset[JsonType] | None = None
-        """Cache of `toolplan.schema.types_of`."""
-        self.required: tuple[str, ...] | None = None
-        """Cache of `toolplan.schema.required`."""
+        self._definitions = definitions
 
     @classmethod
     def load(cls, raw: Json) -> Schema:
@@ -115,7 +107,7 @@ class Schema:
         Raises:
             SchemaError: it cannot be used.
         """
-        schema = cls(_document.read(raw))
+        schema = cls(*_document.read(raw))
         _ = schema._validator
         return schema
 
@@ -125,7 +117,7 @@ class Schema:
     @cached_property
     def document(self) -> Node:
         """The schema as one self-contained JSON value."""
-        return _document.whole(self._parts)
+        return _document.whole(self.node, self._definitions)
 
     @cached_property
     def mentions_null(self) -> bool:
@@ -134,11 +126,11 @@ class Schema:
 
     def target(self, reference: Json) -> Node | None:
         """Return the node that a `$ref` in this schema leads to."""
-        return _document.target(reference, self._parts.definitions)
+        return _document.target(reference, self._definitions)
 
     def part(self, node: Node) -> Schema:
         """Return `node`, a part of this schema or made of its parts, as a schema of its own."""
-        return Schema(Document(node, self._parts.definitions))
+        return Schema(node, self._definitions)
 
     @cached_property
     def declares_properties(self) -> bool:
@@ -264,22 +256,17 @@ def _without_unusable_patterns(document: Node) -> Node | None:
     None if there are none.
     """
     bad = _unusable_patterns(document)
-
-    def clean(value: Json) -> Json:
-        if isinstance(value, list):
-            return [clean(item) for item in value]
-        return without(value) if isinstance(value, dict) else value
-
-    def without(node: dict[str, Json]) -> dict[str, Json]:
-        is_bad = isinstance(node.get("pattern"), str) and node["pattern"] in bad
-        kept = {k: clean(v) for k, v in node.items() if not (is_bad and k == "pattern")}
-        patterns = kept.get("patternProperties")
+    if not bad or isinstance(document, bool):
+        return None
+    made = {name: copied(part) for name, part in document.items()}
+    for node in _document.sub_schemas(made):
+        if isinstance(pattern := node.get("pattern"), str) and pattern in bad:
+            del node["pattern"]
+        patterns = node.get("patternProperties")
         if isinstance(patterns, dict) and bad & patterns.keys():
-            kept["patternProperties"] = {k: v for k, v in patterns.items() if k not in bad}
-            kept.pop("additionalProperties", None)  # it would refuse what the pattern allowed
-        return kept
-
-    return without(document) if bad and isinstance(document, dict) else None
+            node["patternProperties"] = {k: v for k, v in patterns.items() if k not in bad}
+            node.pop("additionalProperties", None)  # it would refuse what the pattern allowed
+    return made
 
 
 def _unusable_patterns(document: Node) -> set[str]:

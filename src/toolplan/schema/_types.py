@@ -1,19 +1,23 @@
-"""Paths and types in schemas."""
+"""Paths and types in schemas, and whether values of one schema fit another.
+
+Only `_by_canonical_form` uses the library's canonical form of schemas, which is experimental; what
+it does not know is never an error.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
+from enum import Enum
+from functools import lru_cache
 from typing import Any, Final, TypeAlias
 
+import jsonschema_rs
 from msgspec.structs import replace
 
 from toolplan.plan.path import EVERY, Every, Json, Path, print_path
-from toolplan.schema._document import JsonType, Node, value_types
+from toolplan.schema._document import ALL_TYPES, APPLIES, JsonType, Node, types_in, value_types
 from toolplan.schema._schema import ARTICLE, Absent, Schema
 
-ALL_TYPES: Final[frozenset[JsonType]] = frozenset(
-    ("null", "boolean", "integer", "number", "string", "array", "object")
-)
 _NULL: Final[frozenset[JsonType]] = frozenset(("null",))
 _ANNOTATIONS: Final = frozenset(
     ("title", "description", "default", "examples", "deprecated", "nullable", "$comment")
@@ -29,26 +33,21 @@ _FORMATS: Final = {
     "date-time": "a date with time (RFC 3339)",
 }
 _MAX_BRANCHES: Final = 64
-_MAX_REMEMBERED: Final = 10_000
+MOST_REMEMBERED: Final = 10_000
+"""Maximum number of answers of each kind that are remembered: a catalogue asks again and again."""
 
 # One alternative of a schema: its values fit all of these nodes.
 _Branch: TypeAlias = tuple[dict[str, Any], ...]
 
 
+@lru_cache(MOST_REMEMBERED)
 def at(schema: Schema, path: Path) -> Schema | Absent | None:
     """Return the schema of what `path` selects from values of `schema`, None where it is unknown.
 
     Of several alternatives, one with the path is enough. A path with `[*]` gives a flat list, as in
     `toolplan.plan.path.select`.
     """
-    try:
-        return schema.found[path]
-    except KeyError:
-        pass
-    result = _at(schema, path, 0)
-    if len(schema.found) < _MAX_REMEMBERED:
-        schema.found[path] = result
-    return result
+    return _at(schema, path, 0)
 
 
 def elements(schema: Schema) -> Schema | Absent | None:
@@ -56,27 +55,25 @@ def elements(schema: Schema) -> Schema | Absent | None:
     return _step(schema, (EVERY,), 0)
 
 
+@lru_cache(MOST_REMEMBERED)
 def types_of(schema: Schema) -> frozenset[JsonType]:
     """Return the JSON types of values of `schema`; `number` always includes `integer`."""
-    if schema.types is None:
-        branches = _branches(schema)
-        schema.types = (
-            ALL_TYPES
-            if branches is None
-            else frozenset[JsonType]().union(*map(_branch_types, branches))
-        )
-    return schema.types
+    branches = _branches(schema)
+    return ALL_TYPES if branches is None else frozenset[JsonType]().union(*map(types_in, branches))
 
 
+@lru_cache(MOST_REMEMBERED)
 def required(schema: Schema) -> tuple[str, ...]:
     """Return the required properties of all alternatives, in declared order."""
-    if schema.required is None:
-        branches = _branches(schema)
-        if branches is None:
-            branches = [(schema.node,)] if isinstance(schema.node, dict) else []
-        first, *others = [_all_of(branch, "required") for branch in branches] or [()]
-        schema.required = tuple(name for name in first if all(name in each for each in others))
-    return schema.required
+    branches = _branches(schema)
+    if branches is None:
+        branches = [(schema.node,)] if isinstance(schema.node, dict) else []
+    first, *others = map(_required, branches) if branches else [dict[str, None]()]
+    return tuple(name for name in first if all(name in each for each in others))
+
+
+def _required(branch: _Branch) -> dict[str, None]:
+    return {name: None for node in branch for name in node.get("required", ())}
 
 
 def without_null(schema: Schema) -> Schema:
@@ -196,7 +193,7 @@ def _worded(absent: list[Absent], path: Path, index: int) -> Absent:
 
 
 def _step_branch(branch: _Branch, segment: str | int | Every) -> tuple[Node, ...] | Absent | None:
-    types = _branch_types(branch)
+    types = types_in(branch)
     if isinstance(segment, str):
         if "object" not in types:
             only_a_list = types == frozenset[JsonType](("array",))
@@ -254,11 +251,6 @@ def _item(branch: _Branch, segment: int | Every) -> tuple[Node, ...] | Absent | 
     return tuple(parts) or None
 
 
-def _all_of(branch: _Branch, keyword: str) -> dict[str, None]:
-    """Return the names that the nodes of a branch list under `keyword`."""
-    return {name: None for node in branch for name in node.get(keyword, ())}
-
-
 def _branches(schema: Schema) -> list[_Branch] | None:
     """Return the alternatives of `schema`; None where unknown, or too many."""
     return _expand(schema, schema.node, frozenset())
@@ -298,27 +290,115 @@ def _product(left: list[_Branch], right: list[_Branch] | None) -> list[_Branch]:
     if right is None:  # unknown, so it excludes nothing
         return left
     joined = ((*one, *other) for one in left for other in right)
-    return [branch for branch in joined if _branch_types(branch)]
+    return [branch for branch in joined if types_in(branch)]
 
 
 def _says_something(branches: list[_Branch]) -> bool:
     return not branches or any(node.keys() & _SHAPING for branch in branches for node in branch)
 
 
-def _branch_types(branch: _Branch) -> frozenset[JsonType]:
-    return ALL_TYPES.intersection(*map(_node_types, branch))
-
-
-def _node_types(node: dict[str, Any]) -> Collection[JsonType]:
-    if "type" in node:
-        declared: JsonType | list[JsonType] = node["type"]
-        names: list[JsonType] = declared if isinstance(declared, list) else [declared]
-        return [*names, "integer"] if "number" in names else names
-    values = [node["const"]] if "const" in node else node.get("enum")
-    return ALL_TYPES if values is None else {name for each in values for name in value_types(each)}
-
-
 def _named(types: frozenset[JsonType]) -> str:
     if "number" in types:
         types -= {"integer"}
     return " or ".join(ARTICLE[each] for each in ARTICLE if each in types)
+
+
+class Verdict(Enum):
+    """YES: every value fits. NO: none does. UNKNOWN: some may, or the schemas do not say."""
+
+    YES = "yes"
+    NO = "no"
+    UNKNOWN = "unknown"
+
+
+@lru_cache(MOST_REMEMBERED)
+def assignable(producer: Schema | None, consumer: Schema | None) -> Verdict:
+    """Return whether values of `producer` fit `consumer`; None is an unknown schema."""
+    if producer is None or consumer is None:
+        return Verdict.UNKNOWN
+    given, taken = types_of(producer), types_of(consumer)
+    if given == ALL_TYPES and not _is_bare(consumer):
+        return Verdict.UNKNOWN
+    if not given & taken:
+        return Verdict.NO
+    if given <= taken and _is_bare(consumer):
+        return Verdict.YES
+    if given == taken == frozenset[JsonType](("array",)):
+        one, other = elements(producer), elements(consumer)
+        inner = (
+            assignable(one, other)
+            if isinstance(one, Schema) and isinstance(other, Schema)
+            else Verdict.UNKNOWN
+        )
+        # an empty list would fit, but the list was not declared to be empty
+        if inner is Verdict.NO:
+            return Verdict.NO
+    return _by_canonical_form(producer, consumer)
+
+
+def _is_bare(schema: Schema) -> bool:
+    """Return whether the schema restricts nothing but the JSON type."""
+    node = schema.node
+    if isinstance(node, bool):
+        return node
+    restricting = node.keys() - {"type", "description", "title", "default", "examples"}
+    return all(name.startswith("x-") for name in restricting)
+
+
+def _by_canonical_form(producer: Schema, consumer: Schema) -> Verdict:
+    try:
+        given = _canonical(producer)
+        taken = _canonical(consumer)
+        if _says(taken.covers(given), "yes"):
+            return Verdict.YES
+        if _says(taken.intersect(given).satisfiability(), "no"):
+            return Verdict.NO
+    except (ValueError, jsonschema_rs.ValidationError, jsonschema_rs.ReferencingError):
+        return Verdict.UNKNOWN
+    return Verdict.UNKNOWN
+
+
+def _canonical(schema: Schema) -> jsonschema_rs.CanonicalSchema:
+    return jsonschema_rs.canonicalize(schema.document, validate_formats=True, offline=True)
+
+
+def _says(answer: object, word: str) -> bool:
+    return str(answer).lower().rpartition(".")[2] == word
+
+
+def undecided(schema: Schema, value: Json) -> str | None:
+    """Return the keyword by which `value` fits `schema` only since it says nothing about `value`.
+
+    None where all that is said applies. `value` fits `schema`.
+    """
+    return _undecided(schema, schema.node, value)
+
+
+def _undecided(schema: Schema, node: Json, value: Json) -> str | None:
+    if not isinstance(node, dict):
+        return None
+    types = frozenset(value_types(value))
+    for keyword, stated in node.items():
+        applies = APPLIES.get(keyword, types)
+        if not types & applies and not node.keys() & {"type", "const", "enum"}:
+            return keyword
+        match keyword, stated, value:
+            case "allOf", list(), _:
+                found = next((f for part in stated if (f := _undecided(schema, part, value))), None)
+            case (("anyOf" | "oneOf"), list(), _):
+                parts = [part for part in stated if isinstance(part, bool | dict)]
+                fitting = [part for part in parts if schema.part(part).is_valid(value)]
+                by = [_undecided(schema, part, value) for part in fitting]
+                found = by[0] if by and all(by) else None
+            case "properties", dict(), dict():
+                there = [(part, value[name]) for name, part in stated.items() if name in value]
+                by = [_undecided(schema, part, inner) for part, inner in there]
+                found = next(filter(None, by), None if there or not stated else keyword)
+            case "items", dict(), list():
+                by = [_undecided(schema, stated, each) for each in value]
+                found = next(filter(None, by), None)
+            case _:
+                found = None
+        if found is not None:
+            return found
+    return None

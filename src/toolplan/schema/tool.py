@@ -20,7 +20,7 @@ from toolplan.base.errors import ToolplanError
 from toolplan.base.own_code import plain_functions
 from toolplan.plan.model import Signature
 from toolplan.plan.path import Json, Path
-from toolplan.schema import Schema, SchemaError, tool_version
+from toolplan.schema import Schema, SchemaError, flat, tool_version
 from toolplan.schema.paging import Paging, may_give_pages, paging_of
 
 _GIVE_TOOLS: Final = "Give a list of tools: functions with @toolplan.tool, or toolplan.Tool."
@@ -278,6 +278,11 @@ class Tool(Struct, frozen=True, dict=True, weakref=True):
         return {} if self.unusable is not None else self.input.stated("x-needs")
 
     @cached_property
+    def flat_input(self) -> Mapping[str, Json]:
+        """The schema of the arguments with references and combinations written out."""
+        return flat(self.raw_input)
+
+    @cached_property
     def paging(self) -> Paging | None:
         """How the tool gives its list in pages, or None where nothing says so."""
         return paging_of(self.raw_input, self.raw_output, headers=self.reports_pages)
@@ -315,10 +320,10 @@ class Tool(Struct, frozen=True, dict=True, weakref=True):
 
     @classmethod
     def from_json(cls, item: object) -> Tool:
-        """Read a tool object; MCP spellings, null and schemas as JSON text are accepted.
+        """Read a tool object as MCP or a model provider writes it; null and JSON text are accepted.
 
         Raises:
-            ToolObjectError: it is not an object, or has no name.
+            ToolObjectError: it is not an object, has no name, or says something of a wrong type.
         """
         if not isinstance(item, dict):
             raise ToolObjectError(f"A tool must be an object, not {type(item).__name__}.")
@@ -326,13 +331,16 @@ class Tool(Struct, frozen=True, dict=True, weakref=True):
         name = fields.get("name")
         if not isinstance(name, str) or not name:
             raise ToolObjectError("A tool has no 'name'.")
-        description = fields.get("description")
-        raw_input = _read_schema(fields, "input_schema", "inputSchema")
-        annotations = fields.get("annotations")
-        hints = annotations if isinstance(annotations, dict) else {}
+        description, annotations = fields.get("description"), fields.get("annotations")
+        if not isinstance(description, str | None):
+            raise ToolObjectError(f"The 'description' of the tool {name!r} is no text.")
+        if not isinstance(annotations, dict | None):
+            raise ToolObjectError(f"The 'annotations' of the tool {name!r} are no object.")
+        raw_input = _read_schema(fields, "input_schema", "inputSchema", "parameters")
+        hints = annotations or {}
         return cls(
             name=name,
-            description=description if isinstance(description, str) else "",
+            description=description or "",
             raw_input={"type": "object"} if raw_input is None else raw_input,
             raw_output=_read_schema(fields, "output_schema", "outputSchema"),
             effects=_effects(hints),
@@ -388,7 +396,7 @@ class Toolbox(Mapping[str, Tool]):
             ToolObjectError: it is not such a list; the message names the tool.
         """
         if isinstance(items, dict) and "tools" in items:  # the result of `tools/list` of MCP
-            items = cast("dict[str, object]", items)["tools"]
+            items = tools_of_page(cast("dict[str, object]", items))
         if not isinstance(items, list):
             raise ToolObjectError("Tools must be a list of tool objects.")
         return cls(Tool.from_json(item) for item in cast("list[object]", items))
@@ -435,6 +443,18 @@ class Toolbox(Mapping[str, Tool]):
     def with_tools(self, *more: Tool) -> Toolbox:
         """Return a toolbox with `more` tools."""
         return Toolbox([*self._tools.values(), *more])
+
+
+def tools_of_page(page: Mapping[str, object]) -> object:
+    """Return the tools in a result of `tools/list` of MCP.
+
+    Raises:
+        ToolObjectError: the result is not the whole list.
+    """
+    if page.get("nextCursor"):
+        help_ = "Add the tools of the pages behind it, and take out 'nextCursor'."
+        raise ToolObjectError("The tools are one page of a list: it has a 'nextCursor'.", help_)
+    return page["tools"]
 
 
 def _read_schema(fields: Mapping[str, Json], *names: str) -> Json:

@@ -17,10 +17,6 @@ _OTHER: Final = re.compile(r"[^A-Za-z0-9_.-]+")
 _LONGEST_NAME: Final = 64
 
 
-def _ignore(_: str) -> None:
-    pass
-
-
 def not_asked(_: str) -> None:
     """Return None: no person can be asked."""
 
@@ -67,7 +63,7 @@ class SourceContext(Struct, frozen=True):
     settings_path: Path = Path("toolplan.toml")
     data: Path = Path()
     base_url: str | None = None
-    note: Callable[[str], None] = _ignore
+    note: Callable[[str], None] = lambda _: None
     ask: Callable[[str], bool | None] = not_asked
     grace_s: float | None = None
 

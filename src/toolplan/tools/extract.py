@@ -28,11 +28,10 @@ import hashlib
 import json
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
-from contextlib import aclosing
 from typing import Final
 
 from toolplan.plan.path import Json, Path
-from toolplan.providers import Ended, Message, Model, ModelError, ModelRequest, Restarted, Text
+from toolplan.providers import Message, Model, ModelError, ModelRequest, Piece, Text, complete
 from toolplan.schema import Schema, SchemaError
 from toolplan.schema.tool import (
     EGRESS,
@@ -261,29 +260,23 @@ async def _written(model: Model, messages: list[Message], schema: Schema) -> str
             **{name: document[name] for name in ("$defs", "definitions") if name in document},
         }
     request = ModelRequest(tuple(messages), form, 0.0, MAX_TOKENS)
-    parts: list[str] = []
     size = 0
+
+    def watch(piece: Piece) -> None:
+        nonlocal size
+        size = size + len(piece.text) if isinstance(piece, Text) else 0
+        if isinstance(piece, Text):
+            report_progress(size, None, "characters written by the model")
+        if size > MAX_REPLY:
+            raise ToolError(
+                f"The reply of {model.name} has more than {MAX_REPLY:,} characters.",
+                "Ask for less at once.",
+            )
+
     try:
-        async with aclosing(model.stream(request)) as pieces:
-            async for piece in pieces:
-                match piece:
-                    case Text(text=text):
-                        parts.append(text)
-                        size += len(text)
-                        report_progress(size, None, "characters written by the model")
-                    case Restarted():
-                        parts.clear()
-                        size = 0
-                    case Ended():
-                        return "".join(parts)
-                if size > MAX_REPLY:
-                    raise ToolError(
-                        f"The reply of {model.name} has more than {MAX_REPLY:,} characters.",
-                        "Ask for less at once.",
-                    )
+        return (await complete(model, request, on_piece=watch)).text
     except ModelError as error:
         raise ToolError(str(error), error.help) from error
-    raise ToolError(f"The reply of {model.name} was cut off.", "Run it again.")
 
 
 def _value(reply: str, schema: Schema) -> tuple[Json, list[str]]:

@@ -1,19 +1,22 @@
-"""Tools by name: what `--tools` and `toolplan.open` take."""
+"""Tools by name: what `--tools` and `toolplan.open` take, one source or several at once."""
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections import Counter
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import Final, cast
+from typing import Final, NamedTuple, TypeAlias, cast
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from toolplan.base.errors import ToolplanError
 from toolplan.base.extensions import EntryPoint, Extensions, described
 from toolplan.base.extras import check_beside
+from toolplan.plan.diagnostics import did_you_mean, near
 from toolplan.schema.tool import Tool, Toolbox, ToolObjectError
-from toolplan.tools._base import OpenedTools, SourceContext, ToolSource
+from toolplan.tools._base import OpenedTools, SourceContext, ToolSource, plain_name
 from toolplan.tools.tool_files import json_in, path_of
 
 
@@ -126,3 +129,139 @@ def source_of(spec: str, folder: Path | None = None) -> tuple[str, ToolSource]:
     if spec.replace(".", "_").isidentifier() and path.suffix not in _FILES:
         fault += f" A whole module is named as '{spec}:*'."
     raise ToolObjectError(fault)
+
+
+GIVEN: Final = "python"
+"""The label of tools that are given as objects beside other sources."""
+
+Accept: TypeAlias = Callable[[str | None], tuple[Path, ...]]
+
+
+class NamedSource(Struct, frozen=True):
+    """An open source.
+
+    Attributes:
+        spec: what names it, for messages.
+        labels: what its tools may be prefixed with, the shortest first.
+        opened: its tools.
+    """
+
+    spec: str
+    labels: tuple[str, ...]
+    opened: OpenedTools
+
+
+class _Place(NamedTuple):
+    """Which source a tool of the toolbox is of, and its name there."""
+
+    source: NamedSource
+    name: str
+
+
+def distinct(specs: Sequence[str], folder: Path) -> list[str]:
+    """Return each source once, in an order that does not depend on the order of `specs`."""
+    found: dict[str, str] = {}
+    for spec in sorted(specs, reverse=True):
+        path = path_of(spec, folder)
+        found[str(path.resolve()) if path.is_file() else spec] = spec
+    return [found[identity] for identity in sorted(found)]
+
+
+def labels_of(spec: str, folder: Path) -> tuple[str, ...]:
+    """Return what may stand before the names of the tools of `spec`, the shortest first.
+
+    >>> labels_of("shop.office:TOOLS", Path())
+    ('office', 'office.TOOLS', 'shop.office.TOOLS')
+    """
+    path = path_of(spec, folder)
+    if path.is_file():
+        path = path.resolve()
+        outer, inner = [*path.parent.parts[1:]], [plain_name(path.stem)]
+    else:
+        module, _, attribute = spec.partition(":")
+        *outer, last = module.split(".")
+        inner = [plain_name(last)]
+        if plain_name(attribute):
+            inner.append(f"{inner[0]}.{plain_name(attribute)}")
+    while outer:
+        inner.append(f"{plain_name(outer.pop())}.{inner[-1]}")
+    return tuple(inner)
+
+
+def combined(sources: Sequence[NamedSource]) -> tuple[OpenedTools, Accept | None]:
+    """Return all tools of `sources`, and what accepts them as they are; None where none can change.
+
+    A name that tools of more than one source have is none of the toolbox: each of them gets the
+    label of its source and a point before its name.
+
+    Raises:
+        ToolObjectError: two tools would still have one name.
+    """
+    places = _places(sources)
+    opened = [source.opened for source in sources]
+    tools = opened[0].tools
+    if len(sources) > 1:
+        found = ((name, place.source.opened.tools[place.name]) for name, place in places.items())
+        tools = Toolbox(
+            tool if name == tool.name else replace(tool, name=name, short_name=tool.name)
+            for name, tool in found
+        )
+
+    def accept(name: str | None) -> tuple[Path, ...]:
+        if name is None:
+            return tuple(each.accept(None) for each in opened if each.accept is not None)
+        if name not in places:
+            unknown = f"There is no tool {name!r}. {did_you_mean(near(name, places)) or ''}"
+            raise ToolObjectError(tools.ambiguity(name) or unknown.strip())
+        source, own_name = places[name]
+        if source.opened.accept is None:
+            raise ToolObjectError(f"{name!r} is of {source.spec!r}, which is not pinned.")
+        return (source.opened.accept(own_name),)
+
+    addresses = [each.address for each in opened if each.address is not None]
+    together = OpenedTools(
+        tools,
+        tuple(insight for each in opened for insight in each.insights),
+        None,
+        tuple(fault for each in opened for fault in each.faults),
+        addresses[0] if len(addresses) == 1 else None,
+        tuple(server for each in opened for server in each.servers),
+        "; ".join(each.pins for each in opened if each.pins),
+    )
+    return together, None if all(each.accept is None for each in opened) else accept
+
+
+def _places(sources: Sequence[NamedSource]) -> dict[str, _Place]:
+    """Return where each tool of the toolbox comes from, by its name there."""
+    kept: dict[int, _Place] = {}  # a tool that two sources have in common is one tool
+    for source in sources:
+        for name, tool in source.opened.tools.items():
+            kept.setdefault(id(tool), _Place(source, name))
+    times = Counter(place.name for place in kept.values())
+    colliding = [place.source for place in kept.values() if times[place.name] > 1]
+    labels = _labels({source.spec: source.labels for source in colliding})
+    found: dict[str, _Place] = {}
+    for place in kept.values():
+        name = place.name
+        if times[name] > 1:
+            name = f"{labels[place.source.spec]}.{name}"
+        other = found.setdefault(name, place)
+        if other is not place:
+            raise ToolObjectError(
+                f"Two tools are named {name!r}: {other.name!r} of {other.source.spec!r} and"
+                f" {place.name!r} of {place.source.spec!r}.",
+                "Rename one of them, or the file that it comes from.",
+            )
+    return found
+
+
+def _labels(known: Mapping[str, tuple[str, ...]]) -> dict[str, str]:
+    """Return the shortest labels that distinguish the sources that share their shortest one."""
+    found: dict[str, str] = {}
+    for spec, labels in known.items():
+        alike = [each for each in known.values() if each[0] == labels[0]]
+        for depth in range(max(map(len, alike))):
+            found[spec] = labels[min(depth, len(labels) - 1)]
+            if len({each[min(depth, len(each) - 1)] for each in alike}) == len(alike):
+                break
+    return found

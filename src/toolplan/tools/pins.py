@@ -68,20 +68,28 @@ class SourcedTool(Tool, frozen=True, dict=True):
 
 
 class RefusedTool(SourcedTool, frozen=True, dict=True):
-    """A tool that may not be called, and why: plans over it are not valid.
+    """A tool that is not the one that was accepted, and may not be called.
 
-    Attributes:
-        reason: why it may not be called.
-        differences: how it differs from the one that was accepted.
+    `differences` are from the one that was accepted. Plans over the tool are not valid.
     """
 
-    reason: str = ""
     differences: tuple[Difference, ...] = ()
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """What has changed, a line each, for a person to read."""
+        found = [str(each) for each in self.differences[:_MOST_DIFFERENCES]]
+        rest = len(self.differences) - len(found)
+        return (*found, f"and {rest} more") if rest else tuple(found)
 
     @cached_property
     def unusable(self) -> str | None:
         """Why it may not be called."""
-        return self.reason
+        what = "; ".join(self.lines[:3])
+        return (
+            f"it is not the tool that was accepted ({what}); look at it, and accept it with"
+            f" `toolplan tools {self.short_name or self.name} --tools FILE --accept`"
+        )
 
     @property
     def remedy(self) -> str:
@@ -104,25 +112,11 @@ class Difference(NamedTuple):
         return f"{place}: was {_shown(self.before)}, is {_shown(self.after)}"
 
 
-class Change(NamedTuple):
-    """A tool that is not the one that was accepted."""
-
-    tool: str
-    differences: tuple[Difference, ...]
-
-    @property
-    def lines(self) -> tuple[str, ...]:
-        """What has changed, a line each, for a person to read."""
-        found = [str(each) for each in self.differences[:_MOST_DIFFERENCES]]
-        rest = len(self.differences) - len(found)
-        return (*found, f"and {rest} more") if rest else tuple(found)
-
-
 class Comparison(NamedTuple):
     """How tools stand to the pins, names sorted."""
 
     new: tuple[str, ...]
-    changed: tuple[Change, ...]
+    changed: tuple[RefusedTool, ...]
 
 
 class Pin(Struct, frozen=True, omit_defaults=True):
@@ -189,13 +183,13 @@ class Pins(Struct, frozen=True):
 
     def compare(self, tools: Mapping[str, Tool]) -> Comparison:
         """Return what is new and what has changed."""
-        changed: list[Change] = []
-        for name, now in ((each, Pin.of(tools[each])) for each in sorted({*tools} & {*self.pins})):
-            pin = self.pins[name]
+        changed: list[RefusedTool] = []
+        for name in sorted({*tools} & {*self.pins}):
+            pin, now = self.pins[name], Pin.of(tools[name])
             if now.digest != pin.digest:
                 before: Json = {"tool": dict(pin.tool), "server": dict(pin.server)}
                 after: Json = {"tool": dict(now.tool), "server": dict(now.server)}
-                changed.append(Change(name, tuple(differences(before, after))))
+                changed.append(_refused(tools[name], now, tuple(differences(before, after))))
         return Comparison(tuple(sorted({*tools} - {*self.pins})), tuple(changed))
 
     def accept(
@@ -230,7 +224,7 @@ class Pins(Struct, frozen=True):
             if tool.claim is not None
             and (pin := self.pins.get(name)) is not None
             and pin.believed is None
-            and pin.digest == pin_of(tool)
+            and pin.digest == Pin.of(tool).digest
         )
 
     @classmethod
@@ -255,20 +249,12 @@ class Pins(Struct, frozen=True):
         What a tool claims of its effects counts where a person accepted the tool as it is. This
         toolbox itself comes back where nothing is different.
         """
-        now = {
-            change.tool: _refused(tools[change.tool], change)
-            for change in self.compare(tools).changed
-        }
+        now: dict[str, Tool] = {each.name: each for each in self.compare(tools).changed}
         for name, tool in tools.items():
             pin = self.pins.get(name)
             if name not in now and tool.claim is not None and pin is not None and pin.believed:
                 now[name] = tool.believed()
         return Toolbox(now.get(name, tool) for name, tool in tools.items()) if now else tools
-
-
-def pin_of(tool: Tool) -> str:
-    """Return the digest that a pin of `tool` as it is now has."""
-    return Pin.of(tool).digest
 
 
 def digest_of(tool: Mapping[str, Json], server: Mapping[str, Json]) -> str:
@@ -326,26 +312,16 @@ def _tamed(part: Json, pointer: str, large: dict[str, Json]) -> Json:
             return part
 
 
-def _refused(tool: Tool, change: Change) -> Tool:
+def _refused(tool: Tool, now: Pin, changes: tuple[Difference, ...]) -> RefusedTool:
     """Return `tool` as one that says why it may not be called, and keeps its object."""
-    what = "; ".join(change.lines[:3])
-    reason = (
-        f"it is not the tool that was accepted ({what}); look at it, and accept it with"
-        f" `toolplan tools {tool.name} --tools FILE --accept`"
-    )
 
     async def refuse(_: Arguments) -> Json:
-        raise ToolError(f"The tool {tool.name!r} was not called: {reason}.")
+        raise ToolError(f"The tool {tool.name!r} was not called: {made.unusable}.")
 
-    now = Pin.of(tool)
-    fields: dict[str, Any] = asdict(tool) | {
-        "call": refuse,
-        "wire": now.tool,
-        "identity": now.server,
-        "reason": reason,
-        "differences": change.differences,
-    }
-    return RefusedTool(**fields)
+    kept = {"wire": now.tool, "identity": now.server, "differences": changes, "call": refuse}
+    fields: dict[str, Any] = asdict(tool) | kept
+    made = RefusedTool(**fields)
+    return made
 
 
 def _read(name: str, entry: object, place: str) -> Pin:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
 from toolplan.schema.tool import Toolbox, ToolObjectError
 from toolplan.tools._base import OpenedTools, SourceContext, ToolSource
+from toolplan.tools.replies import InexactJson, read_json
 
 _SHAPE: Final = (
     'The file is a list of tool objects: {"name": …, "description": …, "input_schema": {…}}.'
@@ -50,7 +51,7 @@ def read_json_file(path: Path, shown: str, most_bytes: int = MAX_FILE_BYTES) -> 
     """Return the JSON value in a file, which messages call `shown`.
 
     Raises:
-        ToolObjectError: it is too large, cannot be read, or is not JSON.
+        ToolObjectError: it is too large, cannot be read, is not JSON, or has a key twice.
     """
     try:
         if path.stat().st_size > most_bytes:
@@ -70,17 +71,17 @@ def parse_json(text: str, shown: str) -> object:
     """Return the value of a JSON text, which messages call `shown`.
 
     Raises:
-        ToolObjectError: it is not JSON.
+        ToolObjectError: it is not JSON, or holds what nothing can keep, such as a key twice.
     """
     try:
-        return json.loads(text)
+        return read_json(text)
     except json.JSONDecodeError as error:
         place = f"{error.msg} at line {error.lineno}, column {error.colno}"
         raise ToolObjectError(f"{shown} is not JSON: {place}.", "Fix it there.") from error
-    except (ValueError, RecursionError) as error:  # a number of very many digits
-        why = f"not JSON that can be read: {error}"
-        if isinstance(error, RecursionError):
-            why = "nested too deeply"
+    except RecursionError as error:
+        raise ToolObjectError(f"{shown} is nested too deeply.", "Fix it.") from error
+    except ValueError as error:  # a key twice, or a number that nothing can keep
+        why = error if isinstance(error, InexactJson) else f"not JSON that can be read: {error}"
         raise ToolObjectError(f"{shown} is {why}.", "Fix it.") from error
 
 
@@ -92,12 +93,9 @@ def path_of(spec: str, folder: Path) -> Path:
 def json_in(spec: str, folder: Path) -> object:
     """Return the JSON value in the file `spec`; None where there is none that can be read."""
     path = path_of(spec, folder)
-    try:
-        if not path.is_file() or path.stat().st_size > MAX_FILE_BYTES:
-            return None
-        return json.loads(path.read_text(encoding="utf-8-sig"))
-    except (OSError, ValueError, RecursionError):
-        return None
+    with suppress(ToolObjectError, OSError):
+        return read_json_file(path, spec) if path.is_file() else None
+    return None
 
 
 SOURCE: Final[ToolSource] = ToolFileSource()

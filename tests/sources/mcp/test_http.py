@@ -18,7 +18,7 @@ from tests.sources.mcp.scripts import call, text
 from toolplan.schema.tool import OutcomeUnknown, Toolbox, ToolError, ToolObjectError
 from toolplan.tools.mcp import HttpServer, Notice, ServerStarted, connected
 from toolplan.tools.mcp._http import FailuresAsAnswers
-from toolplan.tools.mcp._interceptors import DELIVERY, Delivery
+from toolplan.tools.mcp._wire import DELIVERY, Delivery
 
 SECRET = "s3cret-in-a-header"
 

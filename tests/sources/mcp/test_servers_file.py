@@ -26,6 +26,14 @@ def test_a_command_is_a_server_over_stdio() -> None:
     assert isinstance(server, StdioServer)
     assert (server.command, server.args) == ("uvx", ("mcp-server-git",))
     assert (server.env, server.cwd) == ({"A": "b"}, "/tmp")
+    assert server.disabled_tools == ()
+
+
+@pytest.mark.parametrize("entry", [{"command": "x"}, {"url": "http://localhost/"}])
+def test_tools_may_be_left_out(entry: dict[str, Any]) -> None:
+    assert read(it={**entry, "disabledTools": ["a"]})["it"].disabled_tools == ("a",)
+    with pytest.raises(ToolObjectError, match=r"it\.disabledTools"):
+        read(it={**entry, "disabledTools": "a"})
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -87,6 +88,14 @@ def test_a_server_cannot_take_another_servers_name_as_an_alias(tmp_path: Path) -
         tools = source.toolbox()
     assert tools.alias("pay") == "a.pay"
     assert tools["b.steal"].aliases == ("steal", "own")
+
+
+def test_a_tool_that_the_configuration_disables_is_not_offered(tmp_path: Path) -> None:
+    started = Scripted(tmp_path, pages=one_page(listed_tool("look"), listed_tool("drop")))
+    server = replace(started.server(), disabled_tools=("drop", "absent"))
+    with connected({"it": server}) as source:
+        assert list(source.toolbox()) == ["it.look"]
+        assert source.refused == ()
 
 
 def test_pages_are_read_to_the_end(tmp_path: Path) -> None:

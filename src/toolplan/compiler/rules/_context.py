@@ -39,12 +39,11 @@ from toolplan.plan.model import (
 from toolplan.plan.path import Json, print_path
 from toolplan.policy import Flow, Policy, Vouched, plan_flows
 from toolplan.schema import Absent, Schema, SchemaError, Violation, value_types
-from toolplan.schema._document import Document
 from toolplan.schema.tool import ComputedOutput, Tool, Toolbox
 
-INTEGER: Final = Schema(Document({"type": "integer", "minimum": 0}, None))
-TEXT: Final = Schema(Document({"type": "string"}, None))
-LIST: Final = Schema(Document({"type": "array"}, None))
+INTEGER: Final = Schema({"type": "integer", "minimum": 0})
+TEXT: Final = Schema({"type": "string"})
+LIST: Final = Schema({"type": "array"})
 
 MAX_COMPARISONS: Final = 100_000
 """The most comparisons of names that are made for one plan."""

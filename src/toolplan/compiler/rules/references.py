@@ -15,6 +15,7 @@ from toolplan.plan.diagnostics import Edit, Fix, Severity, available, did_you_me
 from toolplan.plan.model import RESERVED_IDS, Ref, When, refs
 from toolplan.plan.path import Path
 from toolplan.schema import (
+    ALL_TYPES,
     Absent,
     Schema,
     SchemaError,
@@ -26,7 +27,6 @@ from toolplan.schema import (
     elements,
     types_of,
 )
-from toolplan.schema._types import ALL_TYPES
 
 WRAPPERS: Final = frozenset(
     ("data", "result", "results", "output", "response", "body", "payload", "content", "items")

@@ -14,9 +14,8 @@ from toolplan.compiler.rules._rule import rule
 from toolplan.plan.diagnostics import suggest
 from toolplan.plan.model import Literal, When, escape_pointer
 from toolplan.plan.path import EVERY, Json, Path
-from toolplan.schema import APPLIES, JsonType, Schema, SchemaError, Verdict
+from toolplan.schema import ALL_TYPES, APPLIES, JsonType, Schema, SchemaError, Verdict
 from toolplan.schema._schema import ARTICLE
-from toolplan.schema._types import ALL_TYPES
 
 _EXAMPLE: Final = 'Write a schema that the value must fit: {"const": true}, {"minItems": 1} …'
 _OF_ALL_TYPES: Final = frozenset(

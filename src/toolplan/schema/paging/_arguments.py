@@ -10,14 +10,12 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from toolplan.plan.path import Json, Path
-from toolplan.schema._flat import flat, types_stated
+from toolplan.schema._document import flat, types_stated
 from toolplan.schema.paging import _names as names
-from toolplan.schema.paging._facts import Facts, facts_of
-from toolplan.schema.paging._fields import Field, at, schema_fields, whole
+from toolplan.schema.paging._facts import Facts, Field, at, facts_of, fields_of, put, whole
 from toolplan.schema.paging._names import folded
 
 _NUMBERS: Final = ("integer", "number")
-_TEXT: Final = frozenset(("string",))
 _ROLES: Final = frozenset(("limit", "page", "offset", "cursor"))
 
 _DATE: Final = re.compile(
@@ -90,12 +88,8 @@ class Argument(Struct, frozen=True):
         elif not self.is_text and isinstance(value, str):
             number = whole(value) if self.default is not None or self.most is not None else None
             value = value if number is None else number
-        key, *rest = self.path
-        if not rest:
-            return {**args, key: value}
-        inner = args.get(key)
-        nested = Argument(tuple(rest)).put(inner if isinstance(inner, dict) else {}, value)
-        return {**args, key: nested}
+        key, *inner = self.path
+        return {**args, key: put(args.get(key), tuple(inner), value)}
 
 
 class Paging(Struct, frozen=True):
@@ -152,22 +146,20 @@ def paging_of(raw_input: Json, raw_output: Json = None, *, headers: bool = False
     is_open = "properties" not in output and output.get("additionalProperties") is not False
     # results of no schema, or of one that says nothing, may hold anything
     knows_result = bool(output.keys() - _SILENT) and not (types <= {"object", "null"} and is_open)
-    fields = list(schema_fields(output)) if knows_result else []
-    is_list = knows_result and "array" in types
-    has_list = not knows_result or is_list or any("array" in each.types for each in fields)
+    known = output if knows_result else {}
+    is_list = "array" in types_stated(known)
+    has_list = not knows_result or is_list or any("array" in e.types for e in fields_of(known))
     arguments = list(_arguments(root))
-    kinds: dict[str, Field] = _Search(
-        arguments, fields, has_list=has_list, knows_result=knows_result
-    ).run()
+    kinds = _Search(arguments, known, knows_result=knows_result).run(has_list=has_list)
     for kind in _ROLES & declared.keys():
         path = tuple(str(declared[kind]).split("."))
-        types = frozenset(("string",) if kind == "cursor" else ("integer",))
-        made = Field(path, folded(path[-1]), "", types, {})
+        of_kind = frozenset(("string",) if kind == "cursor" else ("integer",))
+        made = Field(path, folded(path[-1]), "", of_kind, {})
         kinds[kind] = next((a for a in arguments if a.path in (path, (declared[kind],))), made)
     cursors = frozenset(each.name for kind, each in kinds.items() if kind != "limit")
-    facts = facts_of(fields, is_paged=bool(kinds), declared=declared, names=cursors)
-    if is_list:
-        facts = Facts(rows=())
+    facts = Facts(rows=())
+    if not is_list:
+        facts = facts_of(known, is_paged=bool(kinds), declared=declared, args=cursors)
     if not kinds and not facts.shows_end:
         return None
     found = {kind: _argument(field, kind) for kind, field in kinds.items()}
@@ -189,7 +181,7 @@ def may_give_pages(raw_input: Json, raw_output: Json) -> bool:
     if not types or "array" in types or not whole.keys() - _SILENT:
         return True
     is_open = "properties" not in whole or whole.get("additionalProperties") not in (None, False)
-    return "object" in types and (is_open or any(e.may_be("array") for e in schema_fields(whole)))
+    return "object" in types and (is_open or any(e.may_be("array") for e in fields_of(whole)))
 
 
 class _Arg(Field, frozen=True):
@@ -199,15 +191,27 @@ class _Arg(Field, frozen=True):
     text: str = ""
 
     @property
+    def has_digits(self) -> bool:
+        """Whether it is a text of which an example is a number."""
+        examples = self.node.get("examples")
+        given = (self.node.get("default"), *(examples if isinstance(examples, list) else ()))
+        return "string" in self.types and any(isinstance(v, str) and v.isdigit() for v in given)
+
+    @property
     def is_date(self) -> bool:
+        """Whether it is a time, and not a place in a list."""
         about = " ".join(str(self.node.get(key, "")) for key in ("format", "pattern", "examples"))
-        return bool(_DATE.search(self.text) or _DATE.search(about)) and not _OF_PAGES.search(
-            self.text
-        )
+        is_time = _DATE.search(self.text) or _DATE.search(about)
+        return bool(is_time) and not _OF_PAGES.search(self.text)
+
+    @property
+    def is_other(self) -> bool:
+        """Whether its description speaks of something else than rows."""
+        return bool(_OF_SOMETHING_ELSE.search(self.text)) and not _OF_ROWS.search(self.text)
 
 
 def _arguments(root: Mapping[str, Json]) -> Iterator[_Arg]:
-    fields = list(schema_fields(dict(root)))
+    fields = list(fields_of(dict(root)))
     short = _without_prefixes(fields)
     for each in fields:
         *outer, key = each.path
@@ -227,6 +231,7 @@ def _arguments(root: Mapping[str, Json]) -> Iterator[_Arg]:
 
 
 _SPLIT: Final = re.compile(r"[_\-. ]")
+_PAGE_NAMES: Final = frozenset(("limit", "offset", "page", "cursor", "pagesize", "perpage"))
 
 
 def _without_prefixes(fields: list[Field]) -> dict[Path, str]:
@@ -240,77 +245,57 @@ def _without_prefixes(fields: list[Field]) -> dict[Path, str]:
         name = folded("".join(rest))
         if name in _PAGE_NAMES:
             groups.setdefault(prefix, {})[each.path] = name
-    return {
-        path: name
-        for group in groups.values()
-        if len(set(group.values())) > 1
-        for path, name in group.items()
-    }
-
-
-_PAGE_NAMES: Final = frozenset(("limit", "offset", "page", "cursor", "pagesize", "perpage"))
+    several = [group for group in groups.values() if len(set(group.values())) > 1]
+    return {path: name for group in several for path, name in group.items()}
 
 
 class _Search:
     """The search for the page arguments of one tool."""
 
-    def __init__(
-        self, args: list[_Arg], fields: list[Field], *, has_list: bool, knows_result: bool
-    ) -> None:
+    def __init__(self, args: list[_Arg], output: Json, *, knows_result: bool) -> None:
         self.args = args
         self.knows_result = knows_result
-        self.has_list = has_list
         self.names = {each.name for each in args}
-        self.facts = facts_of(fields, is_paged=True, names=frozenset(self.names))
+        self.facts = facts_of(output, is_paged=True, args=frozenset(self.names))
         self.found: dict[str, Field] = {}
 
-    def run(self) -> dict[str, Field]:
+    def run(self, *, has_list: bool) -> dict[str, Field]:
         """Return the argument of each kind; a kind that no argument has is missing."""
         for arg in self.args:
             role = arg.node.get("x-role")
             if isinstance(role, str) and role in _ROLES:
                 self.found.setdefault(role, arg)
-        if not self.has_list and not self.found:
+        if not has_list and not self.found:
             return {}
         # twice: neighbours are known now, and then those of neighbours
-        for kind_of in (self._sure, self._likely, self._likely):
+        for kind_of in (_sure_kind, self._likely_kind, self._likely_kind):
             for arg in self.args:
                 kind = kind_of(arg)
                 if kind and arg not in self.found.values() and "x-role" not in arg.node:
                     self.found.setdefault(kind, arg)
         return self.found
 
-    def _sure(self, arg: _Arg) -> str | None:
-        number, text = arg.may_be(*_NUMBERS), arg.may_be("string")
-        if arg.name in names.LIMITS and (number or _is_number_as_text(arg)):
-            other = _OF_SOMETHING_ELSE.search(arg.text) and not _OF_ROWS.search(arg.text)
-            return None if other else "limit"
-        if arg.name in names.OFFSETS and number and arg.types - {"string"}:
-            return None if _is_something_else(arg) else "offset"
-        if arg.name in names.CURSORS and (text or "object" in arg.types):
-            return None if arg.is_date else "cursor"
-        return None
-
-    def _likely(self, arg: _Arg) -> str | None:
-        number = arg.may_be(*_NUMBERS) and arg.types != _TEXT
-        other = _is_something_else(arg)
-        if arg.name in names.PAGES and (number or _is_number_as_text(arg)):
+    def _likely_kind(self, arg: _Arg) -> str | None:
+        """Return the kind of an argument by its name and by what stands beside it."""
+        is_other = arg.is_date or arg.is_other
+        if arg.name in names.PAGES and (arg.may_be(*_NUMBERS) or arg.has_digits):
             alone = not self.found and not self.facts.shows_end and not self._has_pager_name
             said = bool(_OF_PAGES.search(arg.text)) or arg.node.get("default") in (0, 1)
-            other = other or bool(_OF_A_BOOK.search(arg.text))
-            return None if other or (alone and (arg.needed or not said)) else "page"
-        if arg.name in names.WEAK_LIMITS and number:
+            is_other = is_other or bool(_OF_A_BOOK.search(arg.text))
+            return None if is_other or (alone and (arg.needed or not said)) else "page"
+        if arg.name in names.WEAK_LIMITS and arg.may_be(*_NUMBERS):
             said = bool(_OF_ROWS.search(arg.text)) and not _OF_SEATS.search(arg.text)
-            return "limit" if said or (self._has_pager_name and not other) else None
-        beside = "limit" in self.found or self._has_pager or self.facts.can_continue
-        beside = beside or bool(_OF_A_CURSOR.search(arg.text))
-        if arg.name in names.WEAK_PAGES and number and arg.types:
-            return "page" if "limit" in self.found and _OF_PAGES.search(arg.text) else None
-        if arg.name in names.WEAK_OFFSETS and number and arg.types and "limit" in self.found:
-            ranged = not self.names.isdisjoint(names.ENDS) or arg.is_date or arg.needed
-            return None if ranged or other else "offset"
-        if arg.name in names.WEAK_CURSORS and arg.may_be("string") and arg.types and beside:
-            return "cursor" if self._is_cursor(arg) else None
+            return "limit" if said or (self._has_pager_name and not is_other) else None
+        if not arg.types:
+            return None
+        has_limit = "limit" in self.found
+        if arg.name in names.WEAK_PAGES and arg.may_be(*_NUMBERS):
+            return "page" if has_limit and _OF_PAGES.search(arg.text) else None
+        if arg.name in names.WEAK_OFFSETS and arg.may_be(*_NUMBERS) and has_limit:
+            is_ranged = not self.names.isdisjoint(names.ENDS) or arg.needed
+            return None if is_ranged or is_other else "offset"
+        if arg.name in names.WEAK_CURSORS and arg.may_be("string") and self._is_cursor(arg):
+            return "cursor"
         return None
 
     @property
@@ -329,6 +314,9 @@ class _Search:
         )
 
     def _is_cursor(self, arg: _Arg) -> bool:
+        has_sign = "limit" in self.found or self._has_pager or self.facts.can_continue
+        if not has_sign and not _OF_A_CURSOR.search(arg.text):
+            return False
         if arg.is_date or arg.needed or arg.node.get("format") in ("date", "date-time", "email"):
             return False
         if _OF_PAGES.search(arg.text):
@@ -339,16 +327,16 @@ class _Search:
         return any(folded(str(path[-1])).endswith(arg.name) for path in self.facts.nexts)
 
 
-def _is_something_else(arg: _Arg) -> bool:
-    if arg.is_date:
-        return True
-    return bool(_OF_SOMETHING_ELSE.search(arg.text)) and not _OF_ROWS.search(arg.text)
-
-
-def _is_number_as_text(arg: _Arg) -> bool:
-    examples = arg.node.get("examples")
-    given = (arg.node.get("default"), *(examples if isinstance(examples, list) else ()))
-    return "string" in arg.types and any(isinstance(v, str) and v.isdigit() for v in given)
+def _sure_kind(arg: _Arg) -> str | None:
+    """Return the kind of an argument whose name says it, whatever stands beside it."""
+    number = arg.may_be(*_NUMBERS)
+    if arg.name in names.LIMITS and (number or arg.has_digits):
+        return None if arg.is_other else "limit"
+    if arg.name in names.OFFSETS and number and arg.types - {"string"}:
+        return None if arg.is_date or arg.is_other else "offset"
+    if arg.name in names.CURSORS and arg.may_be("string", "object"):
+        return None if arg.is_date else "cursor"
+    return None
 
 
 def _argument(field: Field, kind: str) -> Argument:

@@ -1,30 +1,101 @@
-"""Where the results of a tool speak of their rows and of further pages."""
+"""Where the results of a tool speak of their rows and of further pages: by names and types."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from msgspec import Struct
 
 from toolplan.plan.path import Json, Path
-from toolplan.schema._flat import types_stated
+from toolplan.schema._document import types_stated, value_types
 from toolplan.schema.paging import _names as names
-from toolplan.schema.paging._fields import Field
+from toolplan.schema.paging._names import folded
 
-_COUNTED: Final = (
-    ("totals", names.TOTALS, names.WEAK_TOTALS),
-    ("remainders", names.REMAINDERS, names.WEAK_REMAINDERS),
-    ("counts", frozenset[str](), names.COUNTS),
-    ("page_counts", frozenset[str](), names.PAGE_COUNTS | names.WEAK_PAGE_COUNTS),
+_MAX_DEPTH: Final = 4
+_MAX_FIELDS: Final = 400
+_COUNT: Final = frozenset(("integer",))
+_COUNT_OR_TEXT: Final = frozenset(("integer", "string"))
+_FLAG: Final = frozenset(("boolean",))
+_OBJECT: Final = frozenset(("object",))
+_CURSOR: Final = frozenset(("string", "integer", "null"))
+_NONE: Final = frozenset[str]()
+_KINDS: Final = (
+    ("totals", _COUNT_OR_TEXT, names.TOTALS, names.WEAK_TOTALS),
+    ("remainders", _COUNT, names.REMAINDERS, names.WEAK_REMAINDERS),
+    ("counts", _COUNT, _NONE, names.COUNTS),
+    ("page_counts", _COUNT_OR_TEXT, _NONE, names.PAGE_COUNTS | names.WEAK_PAGE_COUNTS),
+    ("more", _FLAG, names.MORE, names.WEAK_MORE),
+    ("last", _FLAG, names.LAST, names.WEAK_LAST),
+    ("nexts", _OBJECT, names.OBJECT_CURSORS, _NONE),
 )
-_FLAGS: Final = (
-    ("more", names.MORE, names.WEAK_MORE),
-    ("last", names.LAST, names.WEAK_LAST),
-)
-"""Kinds of facts: names of their fields, and those that count only near other signs of pages."""
-_SENT_AS_TEXT: Final = ("totals", "page_counts")
+"""Kinds of facts: types and names of their fields, and names that count near other signs only."""
 _NEXT_OBJECTS: Final = names.ABOUT_PAGES - {"hits", "page", "pageable"}
+
+
+class Field(Struct, frozen=True):
+    """A field at `path`: its folded name, that of its object, and the JSON types it may have.
+
+    `node` is its schema. Without types it accepts any.
+    """
+
+    path: Path
+    name: str
+    container: str
+    types: frozenset[str]
+    node: Mapping[str, Json]
+
+    def may_be(self, *types: str) -> bool:
+        """Return whether it may have one of `types`."""
+        return not self.types or not self.types.isdisjoint(types)
+
+
+def fields_of(schema: Json, path: Path = (), container: str = "") -> Iterator[Field]:
+    """Yield the fields of the objects in a flat schema; lists are not entered."""
+    properties = schema.get("properties") if isinstance(schema, dict) else None
+    if not isinstance(properties, dict) or len(path) > _MAX_DEPTH:
+        return
+    for key, inner in properties.items():
+        node = inner if isinstance(inner, dict) else {}
+        field = Field((*path, key), folded(key), container, types_stated(node), node)
+        yield field
+        if "object" in field.types:
+            yield from fields_of(node, field.path, field.name)
+
+
+def shape_of(value: Json, depth: int = 0) -> dict[str, Json]:
+    """Return a flat schema of `value` with the types and names of its fields."""
+    node: dict[str, Json] = {"type": value_types(value)[0]}
+    if isinstance(value, dict) and depth <= _MAX_DEPTH and len(value) <= _MAX_FIELDS:
+        node["properties"] = {key: shape_of(inner, depth + 1) for key, inner in value.items()}
+    elif isinstance(value, list) and value:
+        node["items"] = {"type": "object" if isinstance(value[0], dict) else "string"}
+    return node
+
+
+def at(value: Json, path: Path) -> Json:
+    """Return the value at `path`, None where there is none; only objects are entered."""
+    for key in path:
+        value = value.get(key) if isinstance(value, dict) and isinstance(key, str) else None
+    return value
+
+
+def put(value: Json, path: Path, new: Json) -> Json:
+    """Return a copy of `value` with `new` at `path`; only the objects on the way are copied."""
+    if not path:
+        return new
+    key, *rest = path
+    inner = value if isinstance(value, dict) else {}
+    return {**inner, str(key): put(inner.get(str(key)), tuple(rest), new)}
+
+
+def whole(value: Json) -> int | None:
+    """Return a whole number, also one that is written as text or as a float."""
+    if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 19:
+        return int(value)
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    return value if type(value) is int else None
 
 
 class Facts(Struct, frozen=True):
@@ -62,23 +133,23 @@ class Facts(Struct, frozen=True):
 
 
 def facts_of(
-    fields: Iterable[Field],
+    schema: Json,
     *,
     is_paged: bool,
     declared: Mapping[str, Json] = {},
-    names: frozenset[str] = frozenset(),
+    args: frozenset[str] = frozenset(),
 ) -> Facts:
-    """Return where results with these fields speak of pages.
+    """Return where results of a flat schema speak of pages.
 
-    `is_paged`: the tool has page arguments, `names` are their folded names. `declared` are paths
+    `is_paged`: the tool has page arguments, `args` are their folded names. `declared` are paths
     that the tool states itself, by kind.
     """
-    fields = list(fields)
+    fields = list(fields_of(schema))
     found: dict[str, list[Path]] = {"nexts": [], "weak_nexts": []}
     lists = [each for each in fields if "array" in each.types]
     is_envelope = _is_envelope(fields)
     for field in fields:
-        if "array" not in field.types and (kind := _kind(field, is_paged, names, is_envelope)):
+        if "array" not in field.types and (kind := _kind(field, is_paged, args, is_envelope)):
             found.setdefault(kind, []).append(field.path)
     found["nexts"] += found.pop("weak_nexts")  # a `marker` may be that of this page
     rows = _rows(lists)
@@ -104,41 +175,25 @@ def _is_envelope(fields: list[Field]) -> bool:
 
 
 def _kind(field: Field, is_paged: bool, args: frozenset[str], is_envelope: bool) -> str | None:
-    is_near = is_paged or field.container in names.ABOUT_PAGES
-    near = is_near or (is_envelope and len(field.path) == 1)
-    counted = _named(field, _COUNTED, near)
-    if field.name == "value" and field.container in ("total", "totalcount"):
-        counted = "totals"
-    is_number = field.may_be("integer") and (field.types or field.name in names.TOTALS)
-    if counted and (is_number or (counted in _SENT_AS_TEXT and "string" in field.types)):
-        return counted
-    if "boolean" in field.types and (flag := _named(field, _FLAGS, near)):
-        return flag
-    if "object" in field.types:
-        return "nexts" if field.name in names.OBJECT_CURSORS else None
-    if not field.may_be("string", "integer", "null") or field.may_be("array", "boolean", "number"):
+    name, types, container = field.name, field.types, field.container
+    about = is_paged or container in names.ABOUT_PAGES
+    near = about or (is_envelope and len(field.path) == 1)
+    if name == "value" and container in ("total", "totalcount"):
+        name = "totalcount"
+    for kind, fitting, sure, weak in _KINDS:
+        is_typed = not types.isdisjoint(fitting) or (not types and name in names.TOTALS)
+        if is_typed and (name in sure or (near and name in weak)):
+            return kind
+    if types.isdisjoint(_CURSOR) or types - _CURSOR:
         return None
-    return _next_kind(field, is_paged, is_near, args)
-
-
-def _named(
-    field: Field, kinds: Iterable[tuple[str, frozenset[str], frozenset[str]]], near: bool
-) -> str | None:
-    name = field.name
-    found = (kind for kind, sure, weak in kinds if name in sure or (near and name in weak))
-    return next(found, None)
-
-
-def _next_kind(field: Field, is_paged: bool, near: bool, args: frozenset[str]) -> str | None:
-    name = field.name
-    if name in names.NEXT or (name == "next" and near):
+    if name in names.NEXT or (name == "next" and about):
         return "nexts"
-    if field.container in ("next", "nextpage") and name in names.IN_NEXT:
+    if container in ("next", "nextpage") and name in names.IN_NEXT:
         return "nexts"
-    if name == "offset" and "integer" in field.types:
+    if name == "offset" and "integer" in types:
         return None  # that of this page
-    weak = name in names.WEAK_NEXT and (name in args or field.container in _NEXT_OBJECTS)
-    return "weak_nexts" if weak or (name == "cursor" and is_paged) else None
+    is_weak = name in names.WEAK_NEXT and (name in args or container in _NEXT_OBJECTS)
+    return "weak_nexts" if is_weak or (name == "cursor" and is_paged) else None
 
 
 def _rows(lists: list[Field]) -> Path | None:

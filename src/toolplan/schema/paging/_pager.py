@@ -8,11 +8,18 @@ from typing import Final
 from msgspec.structs import replace
 
 from toolplan.base.errors import ToolplanError
-from toolplan.plan.path import Json, Path
+from toolplan.plan.path import Json
 from toolplan.schema.paging._arguments import Argument, Paging
-from toolplan.schema.paging._fields import at, whole
+from toolplan.schema.paging._facts import at, put, whole
 from toolplan.schema.paging._names import folded
-from toolplan.schema.paging._results import Page, Verdict, page_of, query_of, verdict_on
+from toolplan.schema.paging._results import (
+    Page,
+    Verdict,
+    begins_later,
+    page_of,
+    query_of,
+    verdict_on,
+)
 
 _ID_CURSORS: Final = ("startingafter", "afterid")
 
@@ -46,6 +53,7 @@ class Pager:
         self._seen: set[str] = set()
         self._asked = 1
         self._settled = 0  # pages from the first on of which all are there
+        self._begins_later = begins_later(paging, args)
         self.waiting: list[int] = [0]
         self.complete = False
         self.more = Verdict(False)
@@ -94,7 +102,7 @@ class Pager:
         if self._settled < 2 or said.path is None:
             return first
         rows = [row for page in range(self._settled) for row in self._rows(page)]
-        return _with(first, said.path, rows)
+        return put(first, said.path, rows)
 
     def _rows(self, page: int) -> list[Json]:
         path = self._pages[page].path
@@ -118,7 +126,8 @@ class Pager:
                 overlay = self._next_args(last, said)
         if overlay is None:
             self.complete = True
-            self.more = verdict
+            lacks_first = verdict.more is False and self._begins_later
+            self.more = Verdict(None, "start") if lacks_first else verdict
             self.total, self.total_path = self._pages[0].total, self._pages[0].total_path
             return
         self._overlays[last + 1] = overlay
@@ -132,7 +141,7 @@ class Pager:
         first = self._pages[0]
         if said.more is False and said.total is None:
             return Verdict(False)
-        if first.total is not None and self._begins_first():
+        if first.total is not None and not self._begins_later:
             if self.rows < first.total and (said.rows or not said.has_next):
                 return Verdict(True, "total")
             if self.rows >= first.total and first.is_total_sure and not said.more:
@@ -145,12 +154,6 @@ class Pager:
         if last and verdict.more is None and (said.rows or 0) < (first.rows or 0):
             return Verdict(False)
         return verdict
-
-    def _begins_first(self) -> bool:
-        paging, args = self._paging, self._args
-        page = None if paging.page is None else paging.page.number(args)
-        offset = None if paging.offset is None else paging.offset.number(args)
-        return not offset and page in (None, paging.first_page)
 
     def _uses_cursor(self, overlay: Mapping[str, Json]) -> bool:
         cursor = self._paging.cursor
@@ -210,7 +213,7 @@ class Pager:
         if first.pages is not None and self._paging.page is not None:
             number = self._paging.page.number(self._args) or self._paging.first_page
             return first.pages - (number - self._paging.first_page)
-        if first.total is None or not first.is_total_sure or not size or not self._begins_first():
+        if first.total is None or not first.is_total_sure or not size or self._begins_later:
             return 0
         return -(-first.total // size)
 
@@ -236,13 +239,3 @@ class Pager:
                 "pages-repeat",
                 f"Page {page + 1} is page {page} once more: the tool does not turn pages.",
             )
-
-
-def _with(value: Json, path: Path, rows: list[Json]) -> Json:
-    """Return a copy of `value` with `rows` at `path`; only the objects on the way are copied."""
-    if not path:
-        return rows
-    key, *rest = path
-    if not isinstance(value, dict) or not isinstance(key, str):
-        return rows
-    return {**value, key: _with(value.get(key), tuple(rest), rows)}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 from urllib.parse import parse_qsl, urlsplit
 
@@ -12,8 +12,7 @@ from msgspec.structs import replace
 
 from toolplan.plan.path import Json, Path
 from toolplan.schema.paging import _names as names
-from toolplan.schema.paging._facts import Facts, facts_of
-from toolplan.schema.paging._fields import at, value_fields, whole
+from toolplan.schema.paging._facts import Facts, at, facts_of, shape_of, whole
 from toolplan.schema.paging._names import folded
 
 if TYPE_CHECKING:
@@ -80,7 +79,7 @@ def _of_object(output: dict[str, Json], paging: Paging | None) -> Page:
     args = () if paging is None else (paging.cursor, paging.page, paging.offset)
     known = frozenset(folded(each.path[-1]) for each in args if each is not None)
     is_paged = paging is not None and bool(paging.arguments)
-    facts = facts_of(value_fields(output), is_paged=is_paged, names=known)
+    facts = facts_of(shape_of(output), is_paged=is_paged, args=known)
     declared = Facts() if paging is None else paging.facts
     path = facts.rows
     if declared.rows is not None and isinstance(at(output, declared.rows), list):
@@ -262,26 +261,23 @@ def query_of(link: str) -> dict[str, str]:
         return {}
 
 
+_FEWEST_CUT: Final = 2
 _LINK: Final = re.compile(r"(https?:/)?/|\?")
 _DATE: Final = re.compile(r"\d{4}-\d\d")
 _WORDS: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 
 
-def is_cut(
-    output: Json, page: Page, raw_input: Json, args: Mapping[str, Json], fewest: int = 2
-) -> bool:
+def is_cut(output: Json, page: Page, schema: Mapping[str, Json], args: Mapping[str, Json]) -> bool:
     """Return whether a result has as many rows as a whole number among its arguments says.
 
-    The number may be sent or be a default, under any name: `batch_size: int = 50` cuts a list of
-    120 rows without a word. A number that each row repeats is a filter, and one of a name as `id`
-    or `year` counts no rows.
+    `schema` is the flat schema of the arguments. The number may be sent or be a default, under any
+    name: `batch_size: int = 50` cuts a list of 120 rows without a word. A number that each row
+    repeats is a filter, and one of a name as `id` or `year` counts no rows.
     """
     rows = at(output, page.path or ()) if page.path is not None else None
-    if not isinstance(rows, list) or len(rows) < fewest or page.shows_end:
+    if not isinstance(rows, list) or len(rows) < _FEWEST_CUT or page.shows_end:
         return False
-    properties = raw_input.get("properties") if isinstance(raw_input, dict) else None
-    for name, node in properties.items() if isinstance(properties, dict) else ():
-        default = node.get("default") if isinstance(node, dict) else None
+    for name, default, _ in _declared(schema):
         value = whole(args.get(name, default))
         about = _WORDS.findall(name)[-1:] or [name]
         if value != len(rows) or about[0].lower() in names.OTHER_NUMBERS:
@@ -291,36 +287,35 @@ def is_cut(
     return False
 
 
-def names_next(output: Json, page: Page, raw_input: Json, args: Mapping[str, Json]) -> bool:
+def names_next(
+    output: Json, page: Page, schema: Mapping[str, Json], args: Mapping[str, Json]
+) -> bool:
     """Return whether a text beside the list looks like a cursor for one of the arguments.
 
-    Its key resembles an optional argument, whose name speaks of a place in a list, and its value is
-    neither a date nor what was sent. A text `next` that is a link is one in any case.
+    Its key resembles an optional argument of the flat `schema`, whose name speaks of a place in a
+    list, and its value is neither a date nor what was sent. A text `next` that is a link is one in
+    any case.
     """
     if not isinstance(output, dict) or not page.path or page.shows_end:
         return False
-    optional = _optional(raw_input)
     for key, value in output.items():
         if not isinstance(value, str) or not value or _DATE.match(value):
             continue
         if folded(key) == "next" and _LINK.match(value):
             return True
-        for name, default in optional.items():
-            if value != args.get(name, default) and _resemble(folded(key), folded(name), name):
+        for name, default, is_needed in _declared(schema):
+            is_new = not is_needed and value != args.get(name, default)
+            if is_new and _resemble(folded(key), folded(name), name):
                 return True
     return False
 
 
-def _optional(raw_input: Json) -> dict[str, Json]:
-    """Return the defaults of the optional arguments, None for those without one."""
-    schema = raw_input if isinstance(raw_input, dict) else {}
+def _declared(schema: Mapping[str, Json]) -> Iterator[tuple[str, Json, bool]]:
+    """Yield the arguments of a flat schema: each with its default, and whether it is required."""
     properties, required = schema.get("properties"), schema.get("required")
     needed = required if isinstance(required, list) else []
-    return {
-        name: node.get("default") if isinstance(node, dict) else None
-        for name, node in (properties.items() if isinstance(properties, dict) else ())
-        if name not in needed
-    }
+    for name, node in properties.items() if isinstance(properties, dict) else ():
+        yield name, node.get("default") if isinstance(node, dict) else None, name in needed
 
 
 def _resemble(key: str, argument: str, name: str) -> bool:

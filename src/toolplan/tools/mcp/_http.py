@@ -16,9 +16,15 @@ from typing import Final, TypeAlias
 import httpx2
 from mcp.types import CONNECTION_CLOSED, INVALID_REQUEST, METHOD_NOT_FOUND, RequestId
 
-from toolplan.tools.mcp._interceptors import mark_as_not_sent
 from toolplan.tools.mcp._oauth import Access, NotAuthorised, plain_headers, whole
-from toolplan.tools.mcp._wire import answer_to, failure, read_messages, to_line, words_of
+from toolplan.tools.mcp._wire import (
+    answer_to,
+    failure,
+    mark_as_not_sent,
+    read_messages,
+    to_line,
+    words_of,
+)
 from toolplan.tools.replies import json_object
 
 MAX_BODY_BYTES: Final = 200_000_000

@@ -10,7 +10,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import AsyncGenerator, Callable, Collection, Mapping
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from errno import ENOTDIR
 from pathlib import Path
 from typing import Any, Final, TypeAlias, cast
@@ -41,10 +41,9 @@ from pydantic import TypeAdapter
 from toolplan.plan.path import Json
 from toolplan.schema.tool import ToolObjectError
 from toolplan.tools.mcp._http import MAX_EVENT_BYTES, http_client
-from toolplan.tools.mcp._interceptors import Intercepted, Interceptor, Streams, intercepted
 from toolplan.tools.mcp._listing import Listing, Page, read_listing
 from toolplan.tools.mcp._oauth import Access, Redirects
-from toolplan.tools.mcp._wire import clean
+from toolplan.tools.mcp._wire import Interceptor, Streams, clean
 from toolplan.tools.mcp.notices import (
     Notice,
     RequestRefused,
@@ -166,6 +165,9 @@ async def over_http(
 
 Progress: TypeAlias = Callable[[float, float | None, str], None]
 Called: TypeAlias = CallToolResult | InputRequiredResult
+_Target: TypeAlias = (
+    AbstractAsyncContextManager[tuple[Interceptor, Interceptor]] | SdkServer[Any] | MCPServer[Any]
+)
 OnEvent: TypeAlias = Callable[[Notice], None]
 """Called with what happens to servers, from threads of the source; it should be quick."""
 
@@ -270,7 +272,8 @@ class Link:
             self._is_stale = False
             before = self._listing
             try:
-                read = await read_listing(self.name, self._identity, self._page)
+                disabled = self._server.disabled_tools
+                read = await read_listing(self.name, self._identity, self._page, disabled)
             except BaseException:
                 self._is_stale = True
                 raise
@@ -331,7 +334,7 @@ class Link:
         names = {tool.name for tool in result.tools}
         return Page(cast("list[object]", masked), names, result.next_cursor)
 
-    def _target(self) -> Intercepted | SdkServer[Any] | MCPServer[Any]:
+    def _target(self) -> _Target:
         match self._server:
             case HttpServer() as server:
                 transport = over_http(server, self.over.set, self._access)
@@ -342,7 +345,7 @@ class Link:
                     return cast("SdkServer[Any] | MCPServer[Any]", target)
                 kind = type(target).__name__
                 raise ToolObjectError(f"A {kind} is not a server of the MCP SDK.")
-        return intercepted(transport, self._interceptor)
+        return self._interceptor.around(transport)
 
     def _written(self, line: str) -> None:
         self._terms.report(ServerSaid(self.name, "stderr", clean(self._mask(line), 500)))

@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from toolplan.plan.path import Json, json_type
 from toolplan.tools._base import plain_name
-from toolplan.tools.mcp._wire import UNSOUND
+from toolplan.tools.mcp._wire import UNSOUND, name_of
 from toolplan.tools.mcp.notices import ToolRefused
 from toolplan.tools.pins import digest_of
 
@@ -21,9 +21,6 @@ MAX_TOOLS: Final = 2_000
 MAX_PAGES: Final = 1_000
 MAX_TOOL_BYTES: Final = 256_000
 MAX_NAME: Final = 128
-
-HEADER: Final = "x-mcp-header"
-"""The keyword of an argument that is sent as a header too."""
 
 _NAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}")
 _KINDS: Final[Mapping[str, tuple[type, ...]]] = {
@@ -72,8 +69,9 @@ async def read_listing(
     server: str,
     identity: Mapping[str, Json],
     read_page: Callable[[str | None], Awaitable[Page]],
+    disabled: Collection[str] = (),
 ) -> Listing:
-    """Return all that the server called `server` lists.
+    """Return all that the server called `server` lists, without the tools that are `disabled`.
 
     A tool that cannot be used is refused, and the others stay: a name that has no letters, the same
     name twice, an object that is too large or no JSON.
@@ -81,22 +79,8 @@ async def read_listing(
     Raises:
         ListingError: there is no end of pages or of tools.
     """
-    sent: list[object] = []
-    callable_names: set[str] = set()
-    seen: set[str | None] = {None}
-    cursor: str | None = None
-    while True:
-        page = await read_page(cursor)
-        sent.extend(page.tools)
-        callable_names.update(page.callable)
-        cursor = page.cursor
-        if len(sent) > MAX_TOOLS:
-            raise ListingError(f"it lists more than {MAX_TOOLS} tools")
-        if cursor is None:
-            break
-        if cursor in seen or len(seen) > MAX_PAGES:
-            raise ListingError("its list of tools does not end: a page comes again and again")
-        seen.add(cursor)
+    listed, callable_names = await _all_pages(read_page)
+    sent = [each for each in listed if name_of(each) not in disabled]
     counts = Counter(name_of(each) for each in sent)
     plain = Counter(_plain(name) for name in counts)
     tools: dict[str, Listed] = {}
@@ -123,6 +107,26 @@ async def read_listing(
             refused[name] = fault
     faults = ((ascii(name[:_LONGEST_SHOWN])[1:-1], fault) for name, fault in refused.items())
     return Listing(tools, tuple(ToolRefused(server, *each) for each in faults), identity)
+
+
+async def _all_pages(
+    read_page: Callable[[str | None], Awaitable[Page]],
+) -> tuple[list[object], set[str]]:
+    """Return the tools of all pages, and the names that the SDK lets be called."""
+    sent: list[object] = []
+    callable_names: set[str] = set()
+    seen: set[str | None] = set()
+    cursor: str | None = None
+    while cursor not in seen and len(seen) <= MAX_PAGES:
+        seen.add(cursor)
+        page = await read_page(cursor)
+        sent.extend(page.tools)
+        callable_names.update(page.callable)
+        if len(sent) > MAX_TOOLS:
+            raise ListingError(f"it lists more than {MAX_TOOLS} tools")
+        if (cursor := page.cursor) is None:
+            return sent, callable_names
+    raise ListingError("its list of tools does not end: a page comes again and again")
 
 
 def _plain(name: str) -> str:
@@ -154,9 +158,3 @@ def _taken(wire: dict[str, Json], identity: Mapping[str, Json]) -> Listed | str:
 @lru_cache(maxsize=MAX_TOOLS)  # a millisecond each, and servers are listed again and again
 def _digest(tool: str, identity: str) -> str:
     return digest_of(json.loads(tool), json.loads(identity))
-
-
-def name_of(tool: object) -> str:
-    """Return the name in a tool's object; empty where it has none."""
-    name = cast("dict[str, object]", tool).get("name") if isinstance(tool, dict) else None
-    return name if isinstance(name, str) else ""

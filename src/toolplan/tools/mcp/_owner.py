@@ -23,12 +23,11 @@ from msgspec.structs import replace
 from toolplan.plan.path import Json
 from toolplan.schema.tool import OutcomeUnknown, ToolError
 from toolplan.tools.mcp._http import NO_ACCESS
-from toolplan.tools.mcp._interceptors import DELIVERY, Delivery
 from toolplan.tools.mcp._link import Called, Link, Progress, Terms
 from toolplan.tools.mcp._listing import Listing, ListingError
 from toolplan.tools.mcp._oauth import Access
 from toolplan.tools.mcp._results import Result, result_of
-from toolplan.tools.mcp._wire import clean, reason_of, words_of
+from toolplan.tools.mcp._wire import DELIVERY, Delivery, clean, reason_of, words_of
 from toolplan.tools.mcp.notices import ServerLost, ToolRefused
 from toolplan.tools.mcp.servers import HttpServer, LocalServer, Server, StdioServer
 from toolplan.tools.secrets import Mask

@@ -13,6 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final, cast
 
+from toolplan.base.shown import counted
 from toolplan.schema.tool import Toolbox, ToolObjectError
 from toolplan.storage.shared_file import locked, write_whole
 from toolplan.tools._base import OpenedTools, ServerStatus, SourceContext, ToolSource, claim_lines
@@ -28,7 +29,7 @@ from toolplan.tools.mcp.servers import (
 from toolplan.tools.mcp.sign_ins import SignIns
 from toolplan.tools.mcp.source import McpSource, connected
 from toolplan.tools.modules import insights_in, load_attribute
-from toolplan.tools.pins import FILE_NAME, Change, Pins, RefusedTool, pin_of
+from toolplan.tools.pins import FILE_NAME, Pin, Pins, RefusedTool
 from toolplan.tools.replies import json_object
 from toolplan.tools.tool_files import json_in, path_of
 
@@ -131,7 +132,7 @@ def _statuses(
         elif (fault := source.faults.get(name)) is not None:
             yield ServerStatus(name, fault, False)
         else:
-            text = "1 tool" if counts[name] == 1 else f"{counts[name]} tools"
+            text = counted(counts[name], "tool")
             if (found := sign_ins.standing(server)) is not None:
                 text += f", {found.text}"
             elif isinstance(server, HttpServer) and is_machine(server):
@@ -144,8 +145,8 @@ def _accept(tools: Toolbox, lock: Path, seen: Mapping[str, str], name: str | Non
     with locked(lock):
         pins = Pins.load(lock)
         accepted = pins.accept(tools, None if name is None else [name])
-        changed = (each.tool for each in pins.compare(tools).changed if name in (None, each.tool))
-        unseen = [repr(tool) for tool in changed if seen.get(tool) != pin_of(tools[tool])]
+        changed = (each.name for each in pins.compare(tools).changed if name in (None, each.name))
+        unseen = [repr(tool) for tool in changed if seen.get(tool) != Pin.of(tools[tool]).digest]
         if unseen:
             raise ToolObjectError(
                 f"Nothing was accepted: {', '.join(unseen)} had not been shown like this before.",
@@ -172,7 +173,7 @@ def _pinned(tools: Toolbox, path: Path, lock: Path, context: SourceContext) -> T
     changed, where = pins.compare(tools).changed, str(lock.resolve())
     if changed:
         _report_changes(changed, path, context.note)
-    digests = {change.tool: pin_of(tools[change.tool]) for change in changed}
+    digests = {each.name: Pin.of(each).digest for each in changed}
     if digests != shown(context.data, where):
         keep_shown(context.data, where, digests)
     return pins.guarded(tools)
@@ -207,18 +208,20 @@ def _answered(pins: Pins, tools: Toolbox, path: Path, context: SourceContext) ->
     return pins
 
 
-def _report_changes(changes: Sequence[Change], path: Path, note: Callable[[str], None]) -> None:
+def _report_changes(
+    changes: Sequence[RefusedTool], path: Path, note: Callable[[str], None]
+) -> None:
     """Report what has changed; the same change of many tools is reported once."""
     alike: dict[tuple[str, ...], list[str]] = {}
     for change in changes:
-        alike.setdefault(change.lines, []).append(change.tool)
+        alike.setdefault(change.lines, []).append(change.name)
     for lines, names in alike.items():
         more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
         listed = ", ".join(names[:_MOST_NAMES])
         note(f"Changed, and not used until accepted: {listed}{more}")
         for line in lines:
             note(f"  {line}")
-    one = f" {changes[0].tool}" if len(changes) == 1 else ""
+    one = f" {changes[0].name}" if len(changes) == 1 else ""
     note(f"  toolplan tools{one} --tools {path} --accept")
 
 

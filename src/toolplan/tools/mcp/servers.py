@@ -32,7 +32,7 @@ _STDIO_FIELDS: Final = ("command", "args", "env", "cwd")
 _HTTP_FIELDS: Final = ("url", "headers", "oauth")
 _HEADER_NAME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _IGNORED: Final = frozenset(  # what other clients keep there; none of it approves anything
-    {"alwaysAllow", "autoApprove", "description", "disabledTools", "icon", "name", "timeout"}
+    {"alwaysAllow", "autoApprove", "description", "icon", "name", "timeout"}
 )
 
 Transport: TypeAlias = Literal[  # what clients write, from whose files servers are taken
@@ -58,7 +58,7 @@ class _Entry(BaseModel):
         name = ".".join(map(str, found[0]["loc"]))
         if found[0]["type"] != "extra_forbidden":
             raise ToolObjectError(f"{place}.{name}: {found[0]['msg']}.")
-        known = cls.model_fields
+        known = [each.alias or name for name, each in cls.model_fields.items()]
         hint = did_you_mean(near(name, known)) or f"Known are {', '.join(known)}."
         raise ToolObjectError(f"{place}: the field {name!r} is not known. {hint}")
 
@@ -101,6 +101,7 @@ class StdioServer:
         written_env: `env` as the file says it, with `${NAME}` for what came from the environment.
         secrets: texts that may never be shown.
         timeout_s: seconds for each call; None is the source's.
+        disabled_tools: its tools that are not offered, by its own names.
     """
 
     command: str
@@ -110,6 +111,7 @@ class StdioServer:
     written_env: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
     secrets: tuple[str, ...] = field(default=(), repr=False)
     timeout_s: float | None = None
+    disabled_tools: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +125,7 @@ class HttpServer:
         secrets: texts that may never be shown.
         timeout_s: seconds for each call; None is the source's.
         oauth: how a token is got, where the entry says it.
+        disabled_tools: its tools that are not offered, by its own names.
     """
 
     url: str = field(repr=False)
@@ -131,6 +134,7 @@ class HttpServer:
     secrets: tuple[str, ...] = field(default=(), repr=False)
     timeout_s: float | None = None
     oauth: OAuth | None = None
+    disabled_tools: tuple[str, ...] = ()
 
     @property
     def has_own_header(self) -> bool:
@@ -145,10 +149,12 @@ class LocalServer:
     Attributes:
         server: an `mcp.server.Server` or `MCPServer`.
         timeout_s: seconds for each call; None is the source's.
+        disabled_tools: its tools that are not offered, by its own names.
     """
 
     server: object
     timeout_s: float | None = None
+    disabled_tools: tuple[str, ...] = ()
 
 
 Server: TypeAlias = StdioServer | HttpServer | LocalServer
@@ -168,6 +174,7 @@ class _ServerEntry(_Entry):
     type: Transport | None = None
     timeout_s: float | None = Field(default=None, gt=0, le=86_400)
     disabled: object = None
+    disabled_tools: list[str] = Field(default_factory=list[str], alias="disabledTools")
 
 
 class Command(Struct, frozen=True):
@@ -307,8 +314,9 @@ def _stdio(entry: _ServerEntry, environment: Mapping[str, str], place: str) -> S
     for argument in entry.args:
         _check_shown(argument, f"{place}.args")
     values, secrets = _resolved(entry.env, environment, f"{place}.env")
+    disabled, timeout_s = tuple(entry.disabled_tools), entry.timeout_s
     return StdioServer(
-        command, tuple(entry.args), values, entry.cwd, entry.env, secrets, entry.timeout_s
+        command, tuple(entry.args), values, entry.cwd, entry.env, secrets, timeout_s, disabled
     )
 
 
@@ -325,7 +333,8 @@ def _http(entry: _ServerEntry, environment: Mapping[str, str], place: str) -> Ht
     oauth = None if entry.oauth is None else _oauth(entry.oauth, environment, f"{place}.oauth")
     hidden = (*secrets, *words, *([oauth.client_secret] if oauth and oauth.client_secret else []))
     transport = "sse" if (entry.transport or entry.type) == "sse" else "streamable-http"
-    server = HttpServer(url, headers, transport, hidden, entry.timeout_s, oauth)
+    disabled = tuple(entry.disabled_tools)
+    server = HttpServer(url, headers, transport, hidden, entry.timeout_s, oauth, disabled)
     if oauth is not None and server.has_own_header:
         raise ToolObjectError(f"{place} takes 'oauth' or the header 'Authorization', not both.")
     if oauth is not None and not is_safe(url, near_loopback=True):
