@@ -13,11 +13,13 @@ from typing import Final, NamedTuple
 from msgspec import Struct
 
 from toolplan.dialects import form
-from toolplan.dialects._literals import ArgumentReader, Way
+from toolplan.dialects._literals import CallReader
 from toolplan.dialects._numbered import Marks, References
-from toolplan.dialects.characters import checked, syntax
+from toolplan.dialects.characters import checked, report_flaws, syntax
 from toolplan.dialects.form import Signatures, cannot
+from toolplan.dialects.values import write_none
 from toolplan.plan.canonical import DEEPEST, Parsed, Report, shown
+from toolplan.plan.canonical import Syntax as Values
 from toolplan.plan.diagnostics import Diagnostic
 from toolplan.plan.model import Limits, Plan, Step, Value, split_pointer
 from toolplan.plan.text import ELLIPSIS, Span, begins_with_ellipsis
@@ -101,11 +103,19 @@ class Reading(Struct):
         args = {} if call.args is None else self.syntax.arguments(self, call.args, tool, at)
         return Step(f"s{at}", tool, args, thought=call.thought)
 
-    def reader(self, text: str, span: Span, at: int, report: Report) -> ArgumentReader:
+    def reader(self, text: str, span: Span, at: int) -> CallReader:
         """Return a reader of the arguments of step `at`, which stand at `span` of `text`."""
         most = max(min(self.limits.depth, DEEPEST) - _AROUND_VALUES, 0)
-        way: Way = ["steps", at, "args"]
-        return ArgumentReader(text, *span, report, way, most, self.references, self.noise)
+        reader = CallReader(text, span, self.references.bare_end, most=most)
+        reader.way += ("steps", str(at), "args")
+        return reader
+
+    def values(self, reader: CallReader, at: int, report: Report) -> dict[str, Value]:
+        """Return the arguments that `reader` has read, and report their flaws."""
+        self.noise.update(reader.noise)
+        report_flaws(reader.flaws, report, f"s{at}")
+        read = Values(self.references.read, write_none, mark=self.syntax.marks.mark)
+        return read.read_members(reader.named, f"/steps/{at}/args", f"s{at}", report)
 
     def names(self, tool: str) -> tuple[str, ...] | None:
         """Return the names of the arguments of `tool`, None where it is not known."""

@@ -13,9 +13,9 @@ from typing import Final
 
 from msgspec import Struct
 
-from toolplan.plan.canonical import ReferenceSyntaxError, TextProblem
+from toolplan.plan.canonical import MOST_PROBLEMS, ParsedText, ReferenceSyntaxError, TextProblem
 from toolplan.plan.diagnostics import Severity
-from toolplan.plan.model import Literal, Ref, Template, Value, template
+from toolplan.plan.model import Literal, Ref, Template, template
 from toolplan.plan.path import Path, PathSyntaxError
 
 NUMBER: Final = re.compile(r"[0-9]++")
@@ -58,21 +58,21 @@ class Marks(Struct, frozen=True):
 class References(Struct, frozen=True):
     """Reads the references of a plan whose steps have `ids` by their numbers.
 
-    `closers` are numbers that stand in the plan, and are not steps. A bad reference is given to
-    `complain`, and is text.
+    `closers` are numbers that stand in the plan, and are not steps. A bad reference is a problem,
+    and is text.
     """
 
     marks: Marks
     ids: Mapping[int, str]
     closers: frozenset[int] = frozenset()
 
-    def read(self, text: str, complain: Callable[[TextProblem], None]) -> Value:
+    def read(self, text: str) -> ParsedText:
         """Parse `text` into a value."""
         mark = self.marks.mark
-        if mark not in text:
-            return Literal(text)
         parts: list[str | Ref] = []
         literal: list[str] = []  # joined once: a text may be one long row of escapes
+        problems: list[TextProblem] = []
+        room = dict.fromkeys(Severity, MOST_PROBLEMS)  # so that no warning hides an error
         at = 0
         while opening := self.marks.opening.search(text, at):
             run = len(opening[0])
@@ -80,26 +80,33 @@ class References(Struct, frozen=True):
             at = opening.end()
             if run % 2 == 0:
                 continue
-            ref, end = self.mention(text, at, complain)
-            if ref is not None:
-                parts += ("".join(literal), ref)
+            found, end = self._mention(text, at)
+            if isinstance(found, Ref):
+                parts += ("".join(literal), found)
                 literal.clear()
             else:
                 literal.append(text[at - 1 : end])
+                if found is not None and room[found.severity]:
+                    room[found.severity] -= 1
+                    problems.append(found)
             at = end
-        return template((*parts, "".join(literal) + text[at:]))
+        return ParsedText(template((*parts, "".join(literal) + text[at:])), tuple(problems))
 
-    def mention(
-        self,
-        text: str,
-        at: int,
-        complain: Callable[[TextProblem], None],
-        *,
-        is_bare: bool = False,
-    ) -> tuple[Ref | None, int]:
+    def bare_end(self, text: str, at: int) -> int | None:
+        """Return where the reference ends that begins at `at` outside of quotes, if one does."""
+        bare = self.marks.bare
+        if bare is None or not bare.match(text, at):
+            return None
+        try:
+            mention = self.marks.read(text, at + 1)
+        except (ReferenceSyntaxError, PathSyntaxError):
+            return None
+        return None if mention is None else mention.end
+
+    def _mention(self, text: str, at: int) -> tuple[Ref | TextProblem | None, int]:
         """Read what follows the mark that ends at `at`, and return where that ends.
 
-        It is None where it is text; `is_bare` where no text can stand.
+        It is None where it is text.
         """
         help_ = self.marks.help
         try:
@@ -107,8 +114,7 @@ class References(Struct, frozen=True):
         except (ReferenceSyntaxError, PathSyntaxError) as error:
             shown = text[at - 1 : at + 40].partition("\n")[0]
             said = f"The reference {shown!r} cannot be read: {error}."
-            complain(TextProblem("reference-syntax", said, help_))
-            return None, at
+            return TextProblem("reference-syntax", said, help_), at
         if mention is None:
             return None, at
         number = mention.number
@@ -118,7 +124,7 @@ class References(Struct, frozen=True):
         severity = Severity.ERROR
         if number in self.closers:
             said = f"{written!r} refers to the call that ends the plan, which gives nothing."
-        elif mention.is_sure or is_bare or written == text:
+        elif mention.is_sure or written == text:
             said = f"There is no step {number} for {written!r} to refer to."
             first, last = min(self.ids, default=number), max(self.ids, default=number)
             help_ = f"The steps are {first} to {last}. {help_}"
@@ -126,8 +132,7 @@ class References(Struct, frozen=True):
             severity = Severity.WARNING
             said = f"There is no step {number}, so {written!r} is text."
             help_ = f"Where text is meant, `{self.marks.mark}{written}` says so for certain."
-        complain(TextProblem("unknown-step", said, help_, severity))
-        return None, mention.end
+        return TextProblem("unknown-step", said, help_, severity), mention.end
 
 
 def number_of(digits: str) -> int | None:

@@ -10,10 +10,8 @@ from __future__ import annotations
 
 import heapq
 import json
-import math
 import re
 from collections.abc import Callable
-from decimal import Decimal
 from typing import Final, TypeAlias
 
 from msgspec import Struct, field
@@ -21,20 +19,12 @@ from msgspec.structs import replace
 
 from toolplan.dialects import _blocks
 from toolplan.dialects._blocks import Segments
-from toolplan.dialects.characters import (
-    REPLACEMENT,
-    fits,
-    not_text,
-    replaced,
-    report_character,
-    syntax,
-    without_mark,
-)
-from toolplan.plan import text as source
-from toolplan.plan.canonical import Report, TextProblem, check_depth
+from toolplan.dialects.characters import fits, report_character, report_flaws, syntax, without_mark
+from toolplan.plan.canonical import Report, check_depth
 from toolplan.plan.diagnostics import Diagnostic
-from toolplan.plan.model import Limits, escape_pointer
+from toolplan.plan.model import Limits
 from toolplan.plan.path import Json
+from toolplan.plan.text import REPLACEMENT, Reader, Refused, Span, is_bad_number, nearest, not_text
 
 IsPlan: TypeAlias = Callable[[Json], bool]
 
@@ -47,23 +37,21 @@ MOST_BLOCKS: Final = 64
 MOST_LENIENT: Final = 500_000
 """A longer block has to be strict JSON."""
 
-LARGEST_INTEGER: Final = 2**63
-_MOST_DIGITS: Final = 800
-"""No double has more."""
-
+_FLAWS: Final = ("duplicate-key", "bad-number", "bad-encoding")
+"""The order in which flaws are reported."""
 _ESCAPED_NOT_TEXT = re.compile(r"\\u(?:0000|[dD][89a-fA-F])")
 _KEY = re.compile(r"""["']?(\w++)["']?\s*+:""")
-_WHOLE_NUMBER = re.compile(r"[+-]?[0-9]+")
-_NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _GOES_ON = re.compile(r"""\s*[\[\]{}",:\d-]""")
 
 
 class Block(Struct, frozen=True):
-    """A JSON document, its place in the text, and its text as `strict` JSON."""
+    """A JSON document and its place in the text.
+
+    `is_irregular` says that JSON readers do not agree about a key or a number in it.
+    """
 
     document: Json
-    span: source.Span
-    strict: str
+    span: Span
     is_irregular: bool = False
     noise: tuple[str, ...] = ()
     is_fenced: bool = False
@@ -83,9 +71,7 @@ class _Search(Struct):
     """
 
     blocks: list[Block] = field(default_factory=list[Block])
-    broken: list[tuple[source.Span, source.Broken]] = field(
-        default_factory=list[tuple[source.Span, source.Broken]]
-    )
+    broken: list[tuple[Span, Refused]] = field(default_factory=list[tuple[Span, Refused]])
     cut_off: int | None = None
     too_deep: bool = False
     is_spoilt: bool = False
@@ -124,14 +110,13 @@ def _read(
         block = _look(text, is_plan, error, limits, report)
     if block is None:
         return None
-    if block.is_irregular:
-        _report_irregular(block.strict, report)
-    if is_suspect or ("\\u" in block.strict and _ESCAPED_NOT_TEXT.search(block.strict)):
+    if block.is_irregular or is_suspect or _ESCAPED_NOT_TEXT.search(text, *block.span):
         if not check_depth(block.document, limits.depth, report):
             return None
-        before = len(report.diagnostics)
-        block = replace(block, document=_cleaned(block.document, "", report))
-        if is_suspect and len(report.diagnostics) == before:
+        reader = Reader(text, *block.span)
+        block = replace(block, document=reader.read())
+        report_flaws(sorted(reader.flaws, key=lambda flaw: _FLAWS.index(flaw.code)), report)
+        if is_suspect and all(flaw.code != "bad-encoding" for flaw in reader.flaws):
             report.error("bad-encoding", "The text holds half a character (a lone surrogate).")
     return block
 
@@ -163,9 +148,8 @@ def _look(
         what = "The text ends inside of a value"
         report.add(syntax(text, search.cut_off, what, help=_CUT_OFF))
     elif (broken := _broken_plan(text, search, chosen)) is not None:
-        code = "ellipsis" if broken.is_ellipsis else "syntax"
         strict = "Write strict JSON."
-        report.add(syntax(text, broken.at, broken.message, help=strict, code=code))
+        report.add(syntax(text, broken.at, str(broken), help=strict, code=broken.code))
     elif not chosen:
         what = f"The text is not JSON: {_said(error)}"
         report.add(syntax(text, error.pos, what, help=_ALONE))
@@ -184,27 +168,31 @@ def _search(text: str, parts: Segments, is_plan: IsPlan, *, by_line: bool) -> _S
         if search.cut_off is None:
             search.cut_off = found.cut_off
         for span in sorted(heapq.nlargest(MOST_BLOCKS, found.spans, key=_length)):
-            decoded = _decoded_block(text[span.start : span.end])
-            if isinstance(decoded, source.Broken):
-                search.broken.append((span, replace(decoded, at=span.start + decoded.at)))
-            else:
-                search.blocks.append(replace(decoded, span=span, is_fenced=part.is_fenced))
+            try:
+                search.blocks.append(_loose(text, span, is_fenced=part.is_fenced))
+            except Refused as refused:
+                search.broken.append((span, refused))
     return search
 
 
-def _decoded_block(block: str) -> Block | source.Broken:
+def _loose(text: str, span: Span, *, is_fenced: bool) -> Block:
+    """Return the block at `span`.
+
+    Raises:
+        Refused: no repair makes JSON of it.
+    """
     try:
-        return _decoded(block)
+        block = _decoded(text[span.start : span.end])
+        return replace(block, span=span, is_fenced=is_fenced)
     except json.JSONDecodeError as error:
-        if len(block) > MOST_LENIENT:
-            return source.Broken(error.pos, f"The text is not JSON: {_said(error)}")
-    strict = source.strict_json(block)
-    if isinstance(strict, source.Broken):
-        return strict
-    return replace(_decoded(strict.text), noise=strict.noise)
+        if _length(span) > MOST_LENIENT:
+            what = f"The text is not JSON: {_said(error)}"
+            raise Refused(what, span.start + error.pos) from None
+    reader = Reader(text, *span)
+    return Block(reader.read(), span, bool(reader.flaws), tuple(reader.noise), is_fenced)
 
 
-def _broken_plan(text: str, search: _Search, chosen: list[Block]) -> source.Broken | None:
+def _broken_plan(text: str, search: _Search, chosen: list[Block]) -> Refused | None:
     """Return why a block cannot be read that may be the plan, or a part of it."""
     if not chosen:
         largest = max(search.broken, key=lambda each: _length(each[0]), default=None)
@@ -246,21 +234,7 @@ def _goes_on(text: str) -> bool:
 def _decoded(text: str) -> Block:
     decoder, irregular = _decoder()
     document = decoder.decode(text)
-    return Block(document, source.Span(0, len(text)), text, is_irregular=bool(irregular))
-
-
-def _report_irregular(text: str, report: Report) -> None:
-    for place in source.duplicate_keys(text):
-        key = text[place.span.start : place.span.end].strip("\"'")
-        report.error(
-            "duplicate-key",
-            f"The key {key[:60]!r} stands twice in one object.",
-            place.pointer,
-            help="Keep one of the two.",
-        )
-    for place in source.find_words(text, is_bad_number):
-        word = text[place.span.start : place.span.end]
-        report.add(bad_number(word).at(place.pointer))
+    return Block(document, Span(0, len(text)), is_irregular=bool(irregular))
 
 
 def _report_noise(text: str, parts: Segments, chosen: Block, report: Report) -> None:
@@ -291,63 +265,8 @@ def _checked(text: str, report: Report) -> tuple[str, bool]:
     return text, not text.isascii() and not_text(text) is not None
 
 
-def _cleaned(value: Json, pointer: str, report: Report) -> Json:
-    """Return `value` with every character that is none replaced, and report where they stood."""
-    match value:
-        case str():
-            return _clean(value, pointer, report)
-        case list():
-            return [_cleaned(each, f"{pointer}/{at}", report) for at, each in enumerate(value)]
-        case dict():
-            cleaned: dict[str, Json] = {}
-            for key, each in value.items():
-                inner = f"{pointer}/{escape_pointer(replaced(key))}"
-                cleaned[_clean(key, inner, report)] = _cleaned(each, inner, report)
-            return cleaned
-        case _:
-            return value
-
-
-def _clean(text: str, pointer: str, report: Report) -> str:
-    what = not_text(text)
-    if what is None:
-        return text
-    report.error("bad-encoding", f"The text holds {what}.", pointer)
-    return replaced(text)
-
-
-def _length(span: source.Span) -> int:
+def _length(span: Span) -> int:
     return span.end - span.start
-
-
-def is_bad_number(word: str) -> bool:
-    """Return whether `word`, which may be a number, is one that JSON readers read differently."""
-    if word in ("NaN", "Infinity", "-Infinity"):
-        return True
-    if _WHOLE_NUMBER.fullmatch(word):
-        return len(word) > 20 or abs(int(word)) > LARGEST_INTEGER
-    return _NUMBER.fullmatch(word) is not None and not _is_kept(word)
-
-
-def _is_kept(word: str) -> bool:
-    """Return whether the double that is read has all the digits that `word` has."""
-    number = float(word)
-    if not number:
-        return not re.search("[1-9]", word.lower().partition("e")[0])
-    if math.isinf(number):
-        return False
-    said = Decimal(word)
-    digits = min(len(said.as_tuple().digits), _MOST_DIGITS)
-    return Decimal(f"{number:.{digits - 1}e}") == said
-
-
-def bad_number(word: str) -> TextProblem:
-    """Return the problem of a number that JSON readers read differently."""
-    return TextProblem(
-        "bad-number",
-        f"{word[:40]} is not a number that all JSON readers accept.",
-        "Numbers are finite, whole ones lie between -2^63 and 2^63, others have up to 15 digits.",
-    )
 
 
 def _member(value: Json) -> str:
@@ -377,20 +296,9 @@ def _decoder() -> tuple[json.JSONDecoder, list[str]]:
     def number(word: str) -> int | float:
         if is_bad_number(word):
             irregular.append(word)
-        return _nearest(word)
+        return nearest(word)
 
     decoder = json.JSONDecoder(
         object_pairs_hook=once, parse_float=number, parse_int=number, parse_constant=number
     )
     return decoder, irregular
-
-
-def _nearest(word: str) -> int | float:
-    """Return the number that is nearest to `word`, and that every reader accepts."""
-    if word == "NaN":
-        return 0.0
-    if not _WHOLE_NUMBER.fullmatch(word):
-        number = float(word)
-        return number if math.isfinite(number) else math.copysign(1.7e308, number)
-    # Python refuses to read the longest ones
-    return max(min(int(word[:30]), LARGEST_INTEGER), -LARGEST_INTEGER)

@@ -22,13 +22,13 @@ from typing import Final
 
 from toolplan.dialects import _call_lines, _literals, _numbered
 from toolplan.dialects.characters import syntax
-from toolplan.dialects.form import NO_LIMITS, FunctionDialect, Signatures, cannot
+from toolplan.dialects.form import FunctionDialect, Signatures, cannot
 from toolplan.dialects.values import read_plain
-from toolplan.plan.canonical import ReferenceSyntaxError, Report, Syntax
+from toolplan.plan.canonical import ReferenceSyntaxError, Syntax
 from toolplan.plan.diagnostics import CannotExpress
 from toolplan.plan.model import Plan, Step, Value
 from toolplan.plan.path import Path, parse_segments, print_path
-from toolplan.plan.text import Span
+from toolplan.plan.text import Refused, Span
 
 CLOSER: Final = "join"
 """The call that ends a plan. It is not a step."""
@@ -39,17 +39,20 @@ _RECOGNISED = re.compile(r"^\d+\.\s*\w[\w.-]*\(", re.MULTILINE)
 
 def _arguments(reading: _call_lines.Reading, span: Span, tool: str, at: int) -> dict[str, Value]:
     """Return the arguments that stand at `span`, as far as they can be read."""
-    reader = reading.reader(reading.text, span, at, reading.report)
+    reader, refused = reading.reader(reading.text, span, at), None
     try:
-        reader.read(reading.names(tool) or ())
-    except _literals.LiteralError as error:
+        reader.read_arguments(reading.names(tool) or ())
+    except Refused as error:
+        refused = error
+    values = reading.values(reader, at, reading.report)
+    if refused is not None:
         help_ = "Text stands in quotes; nothing but values is read."
-        place = (str(error), f"/steps/{at}/args", f"s{at}", help_, error.code)
-        reading.report.add(syntax(reading.text, error.offset, *place))
+        place = (str(refused), f"/steps/{at}/args", f"s{at}", help_, refused.code)
+        reading.report.add(syntax(reading.text, refused.at, *place))
     if reader.nameless:
         names = "write the names of the arguments: `tool(name=value)`."
         reading.report_nameless(tool, at, names)
-    return reader.named
+    return values
 
 
 def _inside(text: str, call: _call_lines.Call, rest: Sequence[str]) -> Span | None:
@@ -58,16 +61,12 @@ def _inside(text: str, call: _call_lines.Call, rest: Sequence[str]) -> Span | No
         case ["id"]:
             return Span(call.start, call.start + len(str(call.number)))
         case ["args", *way] if call.args is not None and way:
-            references = _numbered.References(_MARKS, {})
-            reading = _call_lines.Reading(text, _LINES, Report(), references, None, NO_LIMITS, {})
-            reader = reading.reader(text, call.args, 0, reading.report)
-            reader.spans = {}
-            with suppress(_literals.LiteralError, RecursionError):
-                reader.read(())
-            # the name of an argument is never an index; deeper down a list may be meant
-            names = [way[0], *(int(each) if each.isdigit() else each for each in way[1:])]
-            ways = (("steps", 0, "args", *names[:end]) for end in range(len(names), 0, -1))
-            return next((reader.spans[each] for each in ways if each in reader.spans), None)
+            ways = [tuple(way[:end]) for end in range(len(way), 0, -1)]
+            bare_end = _numbered.References(_MARKS, {}).bare_end
+            reader = _literals.CallReader(text, call.args, bare_end, wanted=ways)
+            with suppress(Refused, RecursionError):
+                reader.read_arguments(())
+            return next((reader.spots[each].span for each in ways if each in reader.spots), None)
         case _:
             return None
 

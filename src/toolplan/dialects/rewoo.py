@@ -20,9 +20,9 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Final
 
-from toolplan.dialects import _call_lines, _literals, _numbered
+from toolplan.dialects import _call_lines, _numbered
 from toolplan.dialects.form import FunctionDialect, Signatures, cannot
-from toolplan.plan.canonical import Report, TextProblem, shown
+from toolplan.plan.canonical import ParsedText, shown
 from toolplan.plan.diagnostics import Diagnostic
 from toolplan.plan.model import (
     Array,
@@ -35,10 +35,11 @@ from toolplan.plan.model import (
     Template,
     Value,
     escape_pointer,
+    join_pointer,
     refs,
 )
 from toolplan.plan.path import Path
-from toolplan.plan.text import Span
+from toolplan.plan.text import Refused, Span
 
 _BRACKET = re.compile(r"[\[\]]")
 
@@ -60,11 +61,12 @@ def _arguments(reading: _call_lines.Reading, span: Span, tool: str, at: int) -> 
     args = None if names is None else _object(reading, said, names, at)
     if args is not None:
         return args
-    reader = reading.reader(said, span, at, reading.report)
-    reader.way += (names or ())[:1]
-    value = reading.references.read(said, reader.complain)
+    found = reading.references.read(said)
+    place = join_pointer(("steps", at, "args", *(names or ())[:1]))
+    for problem in found.problems:
+        reading.report.add(problem.at(place, f"s{at}"))
     if names:
-        return {names[0]: value}
+        return {names[0]: found.value}
     reading.report_nameless(tool, at, "leave the brackets empty.")
     return {}
 
@@ -76,20 +78,21 @@ def _object(
     begun = _OBJECT.match(said)
     if begun is None:
         return None
-    own = Report()
-    reader = reading.reader(f"**{said}", Span(0, len(said) + 2), at, own)
+    reader = reading.reader(f"**{said}", Span(0, len(said) + 2), at)
+    refused = None
     try:
-        reader.read(())
-    except _literals.LiteralError as error:
-        code = error.code if error.code != "syntax" else "field-type"
-        what = f"The arguments cannot be read: {error}."
-        help_ = "Text stands in quotes; nothing but values is read."
-        own.error(code, what, f"/steps/{at}/args", f"s{at}", help_)
+        reader.read_arguments(())
+    except Refused as error:
+        refused = error
     if set(names).isdisjoint((begun["key"], *reader.named)):
         return None
-    for each in own.diagnostics:
-        reading.report.add(each)
-    return reader.named
+    values = reading.values(reader, at, reading.report)
+    if refused is not None:
+        code = refused.code if refused.code != "syntax" else "field-type"
+        what = f"The arguments cannot be read: {refused}."
+        help_ = "Text stands in quotes; nothing but values is read."
+        reading.report.error(code, what, f"/steps/{at}/args", f"s{at}", help_)
+    return values
 
 
 def _unsaid(plan: Plan, _: Signatures | None) -> list[Diagnostic]:
@@ -120,9 +123,8 @@ def _is_sayable(value: Value, numbers: Mapping[str, int]) -> bool:
     said = _input(value, numbers)
     if not said or _OBJECT.match(said) or not _is_input(said):
         return False
-    problems: list[TextProblem] = []
     references = _numbered.References(_MARKS, {at: name for name, at in numbers.items()})
-    return references.read(said, problems.append) == value and not problems
+    return references.read(said) == ParsedText(value)
 
 
 def _is_input(text: str) -> bool:

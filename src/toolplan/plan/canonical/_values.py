@@ -34,6 +34,7 @@ from toolplan.plan.model import (
     template,
 )
 from toolplan.plan.path import Json, Path, PathSyntaxError, parse_segments, print_path
+from toolplan.plan.text import DEEPEST
 
 STEP_ID: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,63}")
 """What the id of a step looks like; `fullmatch` it."""
@@ -200,9 +201,6 @@ _CANONICAL: Final = Head(
     "A reference is `${step.path}`, as in `${s0.data[0].id}`; `$${` is the text `${`.",
 )
 
-
-DEEPEST: Final = 200
-"""No limit on depth may be above this: values are taken apart by recursion."""
 
 Written: TypeAlias = Literal | Ref | Template
 """What is written as one text: a Literal that is a string, a reference, or both in turn."""

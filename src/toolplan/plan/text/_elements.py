@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from toolplan.plan.text._places import DEEPEST, Structure
-from toolplan.plan.text._tokens import TokenReader
+from toolplan.plan.text._loose import DEEPEST
+from toolplan.plan.text._tokens import TokenReader, unquoted
 
+_CLOSERS: Final = {"{": "}", "[": "]"}
 _THINK: Final = "<think>"
 _THINK_END: Final = "</think>"
 _LONGEST_MARK: Final = 40
@@ -31,7 +32,10 @@ class Elements:
         self._head: str | None = ""  # what is not read of the text before the JSON; None behind it
         self._in_thoughts = False
         self._tokens = TokenReader()
-        self._structure = Structure()
+        self._open: list[str] = []  # the closing brackets of what is being read
+        self._leaf = ""  # the last token at the depth of the key
+        self._label: str | None = None  # the key that is being read there
+        self._is_inside = False
         self._parts: list[str] = []
 
     def feed(self, text: str) -> list[str]:
@@ -54,26 +58,25 @@ class Elements:
 
     def _takes(self, kind: str, text: str) -> bool:
         """Take one token; return whether an element ends with it."""
-        frames = self._structure.frames
-        if kind == "mark" and text in "]}" and frames[-1].is_object != (text == "}"):
+        was_inside, closes = self._is_inside, kind == "mark" and text in "]}"
+        if closes and self._open.pop() != text:
+            self._open.clear()
+        elif kind == "mark" and text in _CLOSERS:
+            if len(self._open) == self._depth - 1:
+                self._is_inside = text == "[" and self._label == self._key
+            self._open.append(_CLOSERS[text])
+        elif len(self._open) == 1 and self._key is not None:
+            if text == ":":
+                self._label = self._leaf
+            elif kind != "mark":
+                self._leaf = unquoted(text) if text[0] in "\"'" else text
+        depth = len(self._open)
+        if not depth or depth > DEEPEST or (was_inside and depth < self._depth):
             self.is_over = True
-            return False
-        is_inside = self._is_inside()
-        found = self._structure.take(kind, text)
-        if not frames or len(frames) > DEEPEST or (is_inside and len(frames) < self._depth):
-            self.is_over = True
-        elif is_inside and not (len(frames) == self._depth and text == ","):
+        elif was_inside and not (depth == self._depth and text == ","):
             self._parts.append(text)
-            return found is not None and found.depth == self._depth and not found.is_key
-        else:
-            self._parts.clear()
+            return depth == self._depth and (closes or kind != "mark")
         return False
-
-    def _is_inside(self) -> bool:
-        frames = self._structure.frames
-        if len(frames) < self._depth or frames[self._depth - 1].is_object:
-            return False
-        return self._key is None or frames[0].label == self._key
 
     def _behind_head(self, text: str) -> str:
         """Return `text` from where the JSON begins, "" where it has not begun."""
