@@ -14,8 +14,8 @@ from toolplan.dialects import DIALECTS
 from toolplan.plan.diagnostics import CannotExpress, Severity
 from toolplan.plan.model import Plan, positional
 from toolplan.plan.path import Json
-from toolplan.plan.text import TOKEN, Reader, Refused
-from toolplan.plan.text._tokens import unquoted
+from toolplan.plan.text.loose import Reader, Refused
+from toolplan.plan.text.tokens import TOKEN, unquoted
 
 JSON_DIALECTS = ("clear", "kirha", "nestful", "sealtools", "state", "taskbench", "toolplan")
 CONSTANTS = {"True": "true", "False": "false", "None": "null"}

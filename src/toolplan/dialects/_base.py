@@ -6,9 +6,9 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Protocol, TypeAlias, runtime_checkable
 
-from toolplan.plan import text as source
 from toolplan.plan.canonical import Parsed
 from toolplan.plan.model import Limits, Plan, Signature, Step
+from toolplan.plan.text.loose import Span
 
 Signatures: TypeAlias = Mapping[str, Signature]
 """What is known of tools, by their names."""
@@ -62,7 +62,7 @@ class Dialect(Protocol):
         """
         ...
 
-    def locate(self, text: str, pointer: str, *, key: bool = False) -> source.Span | None:
+    def locate(self, text: str, pointer: str, *, key: bool = False) -> Span | None:
         """Return the place in `text` of what `pointer` names in the canonical plan.
 
         With `key` it is the place of its key, where it has one.

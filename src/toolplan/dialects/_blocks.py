@@ -11,7 +11,8 @@ from typing import Final
 
 from msgspec import Struct
 
-from toolplan.plan.text import LINE_TOKEN, TOKEN, Span
+from toolplan.plan.text.loose import Span
+from toolplan.plan.text.tokens import LINE_TOKEN, TOKEN
 
 MOST_OPEN: Final = 1_000
 """So many brackets may be open together; prose has no more, and plans have far fewer."""

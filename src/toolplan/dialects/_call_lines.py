@@ -22,7 +22,7 @@ from toolplan.plan.canonical import DEEPEST, Parsed, Report, shown
 from toolplan.plan.canonical import Syntax as Values
 from toolplan.plan.diagnostics import Diagnostic
 from toolplan.plan.model import Limits, Plan, Step, Value, split_pointer
-from toolplan.plan.text import ELLIPSIS, Span, begins_with_ellipsis
+from toolplan.plan.text.loose import ELLIPSIS, Span, begins_with_ellipsis
 
 TOOL_NAME: Final = re.compile(r"[^\W\d][\w.:/-]*+")
 """What the name of a tool looks like in a call; `fullmatch` it."""

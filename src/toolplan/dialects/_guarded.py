@@ -7,9 +7,9 @@ from typing import cast
 
 from toolplan.base.extensions import EntryPoint, described
 from toolplan.dialects._base import Choosing, Dialect, Signatures, StepStream
-from toolplan.plan import text as source
 from toolplan.plan.canonical import Parsed
 from toolplan.plan.model import Limits, Plan, Step
+from toolplan.plan.text.loose import Span
 
 _METHODS = "parse print locate recognises stream"
 
@@ -42,9 +42,9 @@ class _Guarded:
         printed = self._entry.call(self._inner.print, plan, signatures)
         return self._entry.returned(printed, str, by="print")
 
-    def locate(self, text: str, pointer: str, *, key: bool = False) -> source.Span | None:
+    def locate(self, text: str, pointer: str, *, key: bool = False) -> Span | None:
         found = self._entry.call(self._inner.locate, text, pointer, key=key)
-        return None if found is None else self._entry.returned(found, source.Span, by="locate")
+        return None if found is None else self._entry.returned(found, Span, by="locate")
 
     def recognises(self, text: str) -> bool:
         found = self._entry.call(self._inner.recognises, text)

@@ -13,7 +13,7 @@ from typing import Final
 
 from toolplan.plan.canonical import shown
 from toolplan.plan.path import Json
-from toolplan.plan.text import (
+from toolplan.plan.text.loose import (
     DEEPEST,
     LARGEST_INTEGER,
     Reader,

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from toolplan.plan import text as source
 from toolplan.plan.canonical import Report
 from toolplan.plan.diagnostics import Diagnostic, Severity
 from toolplan.plan.model import Limits, join_pointer
-from toolplan.plan.text import Flaw
+from toolplan.plan.text.loose import Flaw, not_text, replaced
+from toolplan.plan.text.places import line_and_column
 
 
 def fits(text: str, limits: Limits, report: Report) -> bool:
@@ -41,7 +41,7 @@ def checked(text: str, limits: Limits, report: Report) -> str | None:
     if not fits(text, limits, report):
         return None
     text = without_mark(text, report)
-    clean = source.replaced(text)
+    clean = replaced(text)
     if clean != text:
         differs = next(at for at, char in enumerate(text) if char != clean[at])
         report_character(text, differs, report)
@@ -50,8 +50,8 @@ def checked(text: str, limits: Limits, report: Report) -> str | None:
 
 def report_character(text: str, offset: int, report: Report) -> None:
     """Report the character at `offset`, which is none."""
-    line, column = source.line_and_column(text, offset)
-    said = f"The text holds {source.not_text(text[offset])} (line {line}, column {column})."
+    line, column = line_and_column(text, offset)
+    said = f"The text holds {not_text(text[offset])} (line {line}, column {column})."
     report.error("bad-encoding", said, help="Save it as UTF-8.")
 
 
@@ -72,6 +72,6 @@ def syntax(
     code: str = "syntax",
 ) -> Diagnostic:
     """Return a diagnostic: `text` is not a plan at `offset`; `message` has no full stop yet."""
-    line, column = source.line_and_column(text, offset)
+    line, column = line_and_column(text, offset)
     place = f"(line {line}, column {column})"
     return Diagnostic(code, Severity.ERROR, f"{message} {place}.", step, pointer, help)

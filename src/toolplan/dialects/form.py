@@ -12,7 +12,6 @@ from msgspec.structs import replace
 
 from toolplan.dialects import json_text
 from toolplan.dialects._base import Signatures, StepStream
-from toolplan.plan import text as source
 from toolplan.plan.canonical import DEEPEST, Parsed, Report, Syntax, check_depth, read_steps, shown
 from toolplan.plan.diagnostics import CannotExpress, Diagnostic, Severity
 from toolplan.plan.model import (
@@ -30,6 +29,8 @@ from toolplan.plan.model import (
     step_refs,
 )
 from toolplan.plan.path import Json, json_type
+from toolplan.plan.text.loose import Span
+from toolplan.plan.text.places import locate
 
 NO_LIMITS: Final = Limits(text_bytes=2**40, steps=2**31, depth=DEEPEST)
 """For text that was written here, when it is read back."""
@@ -61,7 +62,7 @@ class FunctionDialect(Struct, frozen=True, kw_only=True):
     name: str
     json: bool
     read: Callable[[str, Signatures | None, Limits], Parsed]
-    find: Callable[[str, str, bool], source.Span | None]
+    find: Callable[[str, str, bool], Span | None]
     unsaid: Callable[[Plan, Signatures | None], list[Diagnostic]]
     write: Callable[[Plan, Signatures | None], str]
     looks_like: Callable[[str], bool]
@@ -105,7 +106,7 @@ class FunctionDialect(Struct, frozen=True, kw_only=True):
             found or [cannot("What was written would be read otherwise.", "")],
         )
 
-    def locate(self, text: str, pointer: str, *, key: bool = False) -> source.Span | None:
+    def locate(self, text: str, pointer: str, *, key: bool = False) -> Span | None:
         """Return the place of the value that the canonical `pointer` names, or of its key."""
         return self.find(text, pointer, key)
 
@@ -200,15 +201,15 @@ class Form(Struct, frozen=True):
         rest = (each for each in loaded.diagnostics if each.pointer not in numbers)
         return Parsed(loaded.plan, (*found, *rest))
 
-    def find(self, text: str, pointer: str, key: bool) -> source.Span | None:
+    def find(self, text: str, pointer: str, key: bool) -> Span | None:
         """Return the place of what the canonical `pointer` names, None where there is no plan."""
         block = json_text.read(text, self.is_plan, NO_LIMITS).block
         if block is None:
             return None
         start = block.span.start
         native = self.places.native(block.document, pointer)
-        found = source.locate(text[start : block.span.end], native, key=key)
-        return found and source.Span(found.start + start, found.end + start)
+        found = locate(text[start : block.span.end], native, key=key)
+        return found and Span(found.start + start, found.end + start)
 
 
 def read_list(document: Json, title: str, limits: Limits, report: Report) -> list[Json] | None:

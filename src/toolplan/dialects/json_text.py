@@ -24,7 +24,15 @@ from toolplan.plan.canonical import Report, check_depth
 from toolplan.plan.diagnostics import Diagnostic
 from toolplan.plan.model import Limits
 from toolplan.plan.path import Json
-from toolplan.plan.text import REPLACEMENT, Reader, Refused, Span, is_bad_number, nearest, not_text
+from toolplan.plan.text.loose import (
+    REPLACEMENT,
+    Reader,
+    Refused,
+    Span,
+    is_bad_number,
+    nearest,
+    not_text,
+)
 
 IsPlan: TypeAlias = Callable[[Json], bool]
 

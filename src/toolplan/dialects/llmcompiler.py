@@ -28,7 +28,7 @@ from toolplan.plan.canonical import ReferenceSyntaxError, Syntax
 from toolplan.plan.diagnostics import CannotExpress
 from toolplan.plan.model import Plan, Step, Value
 from toolplan.plan.path import Path, parse_segments, print_path
-from toolplan.plan.text import Refused, Span
+from toolplan.plan.text.loose import Refused, Span
 
 CLOSER: Final = "join"
 """The call that ends a plan. It is not a step."""

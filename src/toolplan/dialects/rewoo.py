@@ -39,7 +39,7 @@ from toolplan.plan.model import (
     refs,
 )
 from toolplan.plan.path import Path
-from toolplan.plan.text import Refused, Span
+from toolplan.plan.text.loose import Refused, Span
 
 _BRACKET = re.compile(r"[\[\]]")
 

@@ -9,7 +9,7 @@ from toolplan.dialects import json_text
 from toolplan.plan.canonical import Report, check_depth
 from toolplan.plan.model import Limits, Step
 from toolplan.plan.path import Json
-from toolplan.plan.text import Elements
+from toolplan.plan.text.elements import Elements
 
 
 class StepReader(Protocol):

@@ -34,7 +34,7 @@ from toolplan.plan.model import (
     template,
 )
 from toolplan.plan.path import Json, Path, PathSyntaxError, parse_segments, print_path
-from toolplan.plan.text import DEEPEST
+from toolplan.plan.text.loose import DEEPEST
 
 STEP_ID: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,63}")
 """What the id of a step looks like; `fullmatch` it."""

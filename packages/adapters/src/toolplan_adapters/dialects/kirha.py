@@ -26,7 +26,7 @@ from toolplan.plan.canonical import Parsed, ParsedText, Report, StepFields, Text
 from toolplan.plan.diagnostics import Diagnostic, Severity
 from toolplan.plan.model import Limits, Literal, Plan, Ref, Step, Template
 from toolplan.plan.path import EVERY, Json, PathSyntaxError
-from toolplan.plan.text import TOKEN
+from toolplan.plan.text.tokens import TOKEN
 
 _TOOL: Final = ("toolName", "tool")
 _ARGS: Final = ("arguments", "args", "params", "parameters")

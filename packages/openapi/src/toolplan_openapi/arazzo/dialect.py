@@ -28,7 +28,7 @@ from toolplan.plan.model import (
     step_refs,
 )
 from toolplan.plan.path import Json
-from toolplan.plan.text import Span
+from toolplan.plan.text.loose import Span
 from toolplan.plan.yaml_text import YamlError, read_yaml
 from toolplan_openapi._document import Place
 from toolplan_openapi.arazzo import _expressions as expressions

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from toolplan.plan.text._loose import DEEPEST
-from toolplan.plan.text._tokens import TokenReader, unquoted
+from toolplan.plan.text.loose import DEEPEST
+from toolplan.plan.text.tokens import TokenReader, unquoted
 
 _CLOSERS: Final = {"{": "}", "[": "]"}
 _THINK: Final = "<think>"

@@ -11,8 +11,8 @@ from typing import TypeAlias
 from msgspec import Struct
 
 from toolplan.plan.model import split_pointer
-from toolplan.plan.text._loose import Reader, Refused, Span, Spot, Way
-from toolplan.plan.text._tokens import TOKEN
+from toolplan.plan.text.loose import Reader, Refused, Span, Spot, Way
+from toolplan.plan.text.tokens import TOKEN
 
 _OPENING = re.compile(r"[\[{]")
 _SPACE_BEFORE = re.compile(r"\s*\Z")

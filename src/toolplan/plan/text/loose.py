@@ -17,7 +17,7 @@ from typing import Final, NamedTuple, TypeAlias
 from msgspec import Struct
 
 from toolplan.plan.path import Json
-from toolplan.plan.text._tokens import TOKEN, double_quoted
+from toolplan.plan.text.tokens import TOKEN, double_quoted
 
 ELLIPSIS: Final = "An ellipsis stands for something that is left out: write all of it"
 """What is said of an ellipsis in place of a value or a step, without its place."""
