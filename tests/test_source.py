@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from tests.dialects.strategies import JSON
 from toolplan.plan.model import escape_pointer, join_pointer
 from toolplan.plan.path import Json
-from toolplan.plan.text.elements import Elements
 from toolplan.plan.text.loose import Reader, Refused, Span
 from toolplan.plan.text.places import line_and_column, locate
+from toolplan.plan.text.tokens import Elements
 
 TEXT = """{
   "steps": [

@@ -7,21 +7,28 @@ never taken for a line of the plan.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from msgspec import Struct
 
 from toolplan.dialects import form
 from toolplan.dialects._literals import CallReader
-from toolplan.dialects._numbered import Marks, References
 from toolplan.dialects.characters import checked, report_flaws, syntax
 from toolplan.dialects.form import Signatures, cannot
-from toolplan.dialects.values import write_none
-from toolplan.plan.canonical import DEEPEST, Parsed, Report, shown
+from toolplan.plan.canonical import (
+    DEEPEST,
+    Notation,
+    Parsed,
+    ReferenceSyntaxError,
+    Report,
+    TextProblem,
+    shown,
+)
 from toolplan.plan.canonical import Syntax as Values
-from toolplan.plan.diagnostics import Diagnostic
-from toolplan.plan.model import Limits, Plan, Step, Value, split_pointer
+from toolplan.plan.diagnostics import Diagnostic, Severity
+from toolplan.plan.model import Limits, Plan, Ref, Step, Value, split_pointer
+from toolplan.plan.path import Path, PathSyntaxError
 from toolplan.plan.text.loose import ELLIPSIS, Span, begins_with_ellipsis
 
 TOOL_NAME: Final = re.compile(r"[^\W\d][\w.:/-]*+")
@@ -33,6 +40,111 @@ MOST_FAULTS: Final = 100
 _AROUND_VALUES: Final = 4  # the plan, its steps, a step and its arguments
 _CLOSE_THINK = re.compile(r"</think(?:ing)?>")
 _LINE_REST = re.compile(r"[^\n]*+")
+
+
+NUMBER: Final = re.compile(r"[0-9]++")
+"""The number of a step. `number_of` says which of them are none."""
+
+_LONGEST_NUMBER: Final = 9
+
+
+class Mention(Struct, frozen=True):
+    """A reference as it was read: the number of a step, the path in its output, where it ends.
+
+    `is_sure` says that it can be nothing else: a number without a step is then a mistake, not text.
+    """
+
+    number: int
+    path: Path
+    end: int
+    is_sure: bool
+
+
+class Marks(Struct, frozen=True):
+    """How a dialect refers to steps by number: `$1` or `#E1`; `$$1` is the text `$1`.
+
+    The number is read whole, so that `$10` is step 10 and never step 1 with a `0` behind it.
+    `mark`, `opening` and `closing` are those of `Notation`. `read(text, at)` reads what follows the
+    mark: None where that is text after all; it raises ReferenceSyntaxError or PathSyntaxError.
+    `write(number, path, behind)` is its inverse. `bare` matches what may be a reference outside of
+    quotes.
+    """
+
+    mark: str
+    opening: re.Pattern[str]
+    closing: re.Pattern[str]
+    read: Callable[[str, int], Mention | None]
+    write: Callable[[int, Path, str], str]
+    help: str
+    bare: re.Pattern[str] | None = None
+
+    def notation(self, ids: Mapping[int, str], closers: Collection[int] = ()) -> Notation:
+        """Return the notation of a plan whose steps have `ids` by their numbers.
+
+        `closers` are numbers that stand in the plan, and are not steps.
+        """
+        numbers = {name: number for number, name in ids.items()}
+
+        def read(text: str, at: int) -> tuple[Ref | TextProblem | None, int]:
+            try:
+                mention = self.read(text, at)
+            except (ReferenceSyntaxError, PathSyntaxError) as error:
+                shown = text[at - 1 : at + 40].partition("\n")[0]
+                said = f"The reference {shown!r} cannot be read: {error}."
+                return TextProblem("reference-syntax", said, self.help), at
+            if mention is None:
+                return None, at
+            if mention.number in ids:
+                return Ref(ids[mention.number], mention.path), mention.end
+            return self._unknown(text, at, mention, ids, closers), mention.end
+
+        return Notation(
+            self.mark,
+            self.opening,
+            self.closing,
+            read,
+            lambda ref, behind: self.write(numbers[ref.step], ref.path, behind),
+        )
+
+    def bare_end(self, text: str, at: int) -> int | None:
+        """Return where the reference ends that begins at `at` outside of quotes, if one does."""
+        if self.bare is None or not self.bare.match(text, at):
+            return None
+        try:
+            mention = self.read(text, at + 1)
+        except (ReferenceSyntaxError, PathSyntaxError):
+            return None
+        return None if mention is None else mention.end
+
+    def _unknown(
+        self,
+        text: str,
+        at: int,
+        mention: Mention,
+        ids: Mapping[int, str],
+        closers: Collection[int],
+    ) -> TextProblem:
+        """Return the problem of a number that no step has."""
+        number, written = mention.number, text[at - 1 : mention.end]
+        severity, help_ = Severity.ERROR, self.help
+        if number in closers:
+            said = f"{written!r} refers to the call that ends the plan, which gives nothing."
+        elif mention.is_sure or written == text:
+            said = f"There is no step {number} for {written!r} to refer to."
+            first, last = min(ids, default=number), max(ids, default=number)
+            help_ = f"The steps are {first} to {last}. {help_}"
+        else:  # a price inside of a text; one that is all of an argument has no sign
+            severity = Severity.WARNING
+            said = f"There is no step {number}, so {written!r} is text."
+            help_ = f"Where text is meant, `{self.mark}{written}` says so for certain."
+        return TextProblem("unknown-step", said, help_, severity)
+
+
+def number_of(digits: str) -> int | None:
+    """Return the number that `digits` spell, None where no plan would number a step so."""
+    if len(digits) > _LONGEST_NUMBER or (digits[0] == "0" and digits != "0"):
+        return None
+    return int(digits)
 
 
 class Syntax(Struct, frozen=True):
@@ -86,7 +198,7 @@ class Reading(Struct):
     text: str
     syntax: Syntax
     report: Report
-    references: References
+    notation: Notation
     signatures: Signatures | None
     limits: Limits
     noise: dict[str, None]
@@ -106,7 +218,7 @@ class Reading(Struct):
     def reader(self, text: str, span: Span, at: int) -> CallReader:
         """Return a reader of the arguments of step `at`, which stand at `span` of `text`."""
         most = max(min(self.limits.depth, DEEPEST) - _AROUND_VALUES, 0)
-        reader = CallReader(text, span, self.references.bare_end, most=most)
+        reader = CallReader(text, span, self.syntax.marks.bare_end, most=most)
         reader.way += ("steps", str(at), "args")
         return reader
 
@@ -114,7 +226,7 @@ class Reading(Struct):
         """Return the arguments that `reader` has read, and report their flaws."""
         self.noise.update(reader.noise)
         report_flaws(reader.flaws, report, f"s{at}")
-        read = Values(self.references.read, write_none, mark=self.syntax.marks.mark)
+        read = Values(self.notation.parse, self.notation.print, mark=self.notation.mark)
         return read.read_members(reader.named, f"/steps/{at}/args", f"s{at}", report)
 
     def names(self, tool: str) -> tuple[str, ...] | None:
@@ -148,8 +260,8 @@ def read(written: Syntax, text: str, signatures: Signatures | None, limits: Limi
             taken = f"The number {call.number} is taken by an earlier step."
             help_ = "Every step needs a number of its own."
             report.error("duplicate-id", taken, f"/steps/{at}/id", f"s{at}", help_)
-    references = References(written.marks, ids, frozenset(lines.closers - ids.keys()))
-    reading = Reading(clean, written, report, references, signatures, limits, lines.noise)
+    notation = written.marks.notation(ids, lines.closers - ids.keys())
+    reading = Reading(clean, written, report, notation, signatures, limits, lines.noise)
     try:
         plan = Plan(tuple(reading.step(call, at) for at, call in enumerate(lines.calls)))
     except RecursionError:
@@ -213,15 +325,20 @@ def find(
     return found or call.span
 
 
-def write(plan: Plan, written: Syntax, call: Callable[[int, Step, Mapping[str, int]], str]) -> str:
-    """Return the lines of `plan`; `call` writes one by its number, given those of all steps."""
-    numbers = {step.id: at for at, step in enumerate(plan.steps, start=1)}
+def write(plan: Plan, written: Syntax, call: Callable[[int, Step, Notation], str]) -> str:
+    """Return the lines of `plan`; `call` writes one by its number, in the notation of the plan."""
+    notation = written.marks.notation(numbered(plan))
     lines: list[str] = []
     for at, step in enumerate(plan.steps, start=1):
         if step.thought is not None:
             lines.append(f"{written.thought} {step.thought}")
-        lines.append(call(at, step, numbers))
+        lines.append(call(at, step, notation))
     return "\n".join(lines) + "\n"
+
+
+def numbered(plan: Plan) -> dict[int, str]:
+    """Return the ids of the steps of `plan` by the numbers that they are written with."""
+    return {at: step.id for at, step in enumerate(plan.steps, start=1)}
 
 
 def unsaid(plan: Plan, written: Syntax) -> Iterator[Diagnostic]:

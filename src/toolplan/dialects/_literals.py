@@ -14,7 +14,6 @@ from typing import Final
 from toolplan.plan.canonical import shown
 from toolplan.plan.path import Json
 from toolplan.plan.text.loose import (
-    DEEPEST,
     LARGEST_INTEGER,
     Reader,
     Refused,
@@ -23,6 +22,7 @@ from toolplan.plan.text.loose import (
     is_bad_number,
     replaced,
 )
+from toolplan.plan.text.tokens import DEEPEST
 
 # Possessive, and complete even where the closing quotes are missing, so that no text makes a scan
 # go over a character twice. A group `…q` takes part only where the text ends well.

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 
 from toolplan.compiler.rules._context import MAX_COMPARISONS, Call, PlanContext, Problem
 from toolplan.compiler.rules._rule import rule
-from toolplan.compiler.rules._spelling import respelt
-from toolplan.compiler.rules._times import Days, days_for, is_date
+from toolplan.compiler.rules._spelling import Days, days_for, is_date, respelt
 from toolplan.plan.canonical import dump_value
 from toolplan.plan.diagnostics import REMOVED, Edit, Fix, Severity, available, did_you_mean, words
 from toolplan.plan.model import (

@@ -13,14 +13,16 @@ from toolplan.plan.canonical._form import (
     json_schema,
     load,
 )
-from toolplan.plan.canonical._report import Parsed, Report, shown
-from toolplan.plan.canonical._steps import (
+from toolplan.plan.canonical._report import (
     IdCheck,
+    Parsed,
+    Report,
     StepFields,
     free_id,
     is_id,
     read_metadata,
     read_steps,
+    shown,
 )
 from toolplan.plan.canonical._values import (
     CANONICAL,
@@ -29,7 +31,7 @@ from toolplan.plan.canonical._values import (
     MOST_PROBLEMS,
     OPENING,
     STEP_ID,
-    Head,
+    Notation,
     ParsedText,
     ReferenceSyntaxError,
     Syntax,
@@ -37,6 +39,7 @@ from toolplan.plan.canonical._values import (
     Written,
     check_depth,
     dump_value,
+    in_braces,
     parse_text,
     print_text,
 )
@@ -51,8 +54,8 @@ __all__ = [
     "OPENING",
     "STEP_ID",
     "VERSION",
-    "Head",
     "IdCheck",
+    "Notation",
     "Parsed",
     "ParsedText",
     "ReferenceSyntaxError",
@@ -65,6 +68,7 @@ __all__ = [
     "dump",
     "dump_value",
     "free_id",
+    "in_braces",
     "is_id",
     "json_schema",
     "load",

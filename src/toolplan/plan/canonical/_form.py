@@ -7,8 +7,16 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
-from toolplan.plan.canonical._report import Parsed, Report, shown
-from toolplan.plan.canonical._steps import IdCheck, StepFields, free_id, read_metadata, read_steps
+from toolplan.plan.canonical._report import (
+    IdCheck,
+    Parsed,
+    Report,
+    StepFields,
+    free_id,
+    read_metadata,
+    read_steps,
+    shown,
+)
 from toolplan.plan.canonical._values import CANONICAL, STEP_ID, check_depth, dump_value
 from toolplan.plan.model import (
     DEFAULT_MAX_ITEMS,

@@ -17,7 +17,7 @@ from typing import Final, NamedTuple, TypeAlias
 from msgspec import Struct
 
 from toolplan.plan.path import Json
-from toolplan.plan.text.tokens import TOKEN, double_quoted
+from toolplan.plan.text.tokens import DEEPEST, TOKEN, double_quoted
 
 ELLIPSIS: Final = "An ellipsis stands for something that is left out: write all of it"
 """What is said of an ellipsis in place of a value or a step, without its place."""
@@ -26,9 +26,6 @@ REPLACEMENT: Final = "\ufffd"
 """Stands where no character can: the text around it keeps its place."""
 
 LARGEST_INTEGER: Final = 2**63
-DEEPEST: Final = 200
-"""Maximum nesting of lists and objects: values are taken apart by recursion."""
-
 _MOST_FLAWS: Final = 1_000
 _MOST_DIGITS: Final = 800
 """No double has more."""

@@ -14,7 +14,16 @@ from typing import Final
 
 from toolplan.dialects import form, has_key, json_text, values
 from toolplan.dialects.form import bounded
-from toolplan.plan.canonical import IdCheck, Parsed, ParsedText, Report, StepFields, free_id, shown
+from toolplan.plan.canonical import (
+    IdCheck,
+    Parsed,
+    ParsedText,
+    Report,
+    StepFields,
+    Syntax,
+    free_id,
+    shown,
+)
 from toolplan.plan.diagnostics import Diagnostic
 from toolplan.plan.model import Limits, Literal, Plan, Ref, Step, escape_pointer
 from toolplan.plan.path import Json, copied, json_type
@@ -217,7 +226,7 @@ def _refusal(_: Ref) -> str | None:
     return "has order by task, and no reference to an output"
 
 
-_SYNTAX: Final = values.Syntax(
+_SYNTAX: Final = Syntax(
     lambda text: ParsedText(Literal(text)), partial(values.write_parts, write_ref=_no_reference)
 )
 _PLACES: Final = form.Places(
