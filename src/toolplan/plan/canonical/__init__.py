@@ -9,21 +9,17 @@ from toolplan.plan.canonical._form import (
     LONGEST_TIMEOUT_S,
     MOST_RETRIES,
     VERSION,
-    dump,
-    json_schema,
-    load,
-)
-from toolplan.plan.canonical._report import (
     IdCheck,
-    Parsed,
-    Report,
     StepFields,
+    dump,
     free_id,
     is_id,
+    json_schema,
+    load,
     read_metadata,
     read_steps,
-    shown,
 )
+from toolplan.plan.canonical._report import Parsed, Report, shown
 from toolplan.plan.canonical._values import (
     CANONICAL,
     DEEPEST,
