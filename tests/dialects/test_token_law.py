@@ -15,7 +15,7 @@ from toolplan.plan.diagnostics import CannotExpress, Severity
 from toolplan.plan.model import Plan, positional
 from toolplan.plan.path import Json
 from toolplan.plan.text.loose import Reader, Refused
-from toolplan.plan.text.tokens import TOKEN, unquoted
+from toolplan.plan.text.tokens import TOKEN
 
 JSON_DIALECTS = ("clear", "kirha", "nestful", "sealtools", "state", "taskbench", "toolplan")
 CONSTANTS = {"True": "true", "False": "false", "None": "null"}
@@ -32,7 +32,7 @@ def tokens(text: str) -> list[str]:
         if kind == "comment" or said == ",":
             continue
         if kind in ("double", "single"):
-            found.append(json.dumps(unquoted(said)))
+            found.append(json.dumps(Reader(said).read()))
         elif kind == "word":
             is_key = text[token.end() :].lstrip().startswith(":")
             found.append(json.dumps(said) if is_key else CONSTANTS.get(said, said))

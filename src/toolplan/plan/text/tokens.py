@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
 from typing import Final
-
-from msgspec import Struct
 
 DEEPEST: Final = 200
 """Maximum nesting of lists and objects: values are taken apart by recursion."""
@@ -31,89 +28,8 @@ LINE_TOKEN: Final = re.compile(
 )
 """The same, but no string goes over the end of a line: a stray quote spoils one line at most."""
 
-_MARKS: Final = frozenset("[]{},:")
-_START = re.compile(r"\S")
 _SINGLE_ESCAPE = re.compile(r"""\\.|["\n\r\t]""", re.DOTALL)
-
-
-class _Kind(Struct, frozen=True):
-    """A kind of token that may be cut: what its inside looks like, and what ends it."""
-
-    name: str
-    inside: re.Pattern[str]
-    end: str
-
-
-_WORD: Final = _Kind("word", re.compile(r"""[^\s"\[\]{},:/#]*+"""), "")
-_LINE_COMMENT: Final = _Kind("comment", re.compile(r"[^\n]*+"), "\n")
-_KINDS: Final = {
-    '"': _Kind("double", re.compile(r'[^"\\]*+(?:\\.[^"\\]*+)*+', re.DOTALL), '"'),
-    "'": _Kind("single", re.compile(r"[^'\\]*+(?:\\.[^'\\]*+)*+", re.DOTALL), "'"),
-    "#": _LINE_COMMENT,
-    "//": _LINE_COMMENT,
-    "/*": _Kind("comment", re.compile(r"(?:[^*]|\*(?!/|\Z))*+"), "*/"),
-}
-
-
-class TokenReader:
-    """Reads the tokens of a text that comes in pieces. It looks at each character once."""
-
-    def __init__(self) -> None:
-        self._kind: _Kind | None = None  # of the token that is being written
-        self._parts: list[str] = []
-        self._rest: str = ""  # half of an escape, or of a mark of two characters
-
-    def feed(self, text: str) -> Iterator[tuple[str, str]]:
-        """Yield the kind and the text of each token that `text`, the next piece, completes."""
-        text = self._rest + text
-        self._rest = ""
-        at = 0
-        while True:
-            if self._kind is None:
-                found = _START.search(text, at)
-                if found is None:
-                    return
-                at, char = found.end(), found[0]
-                if char in _MARKS:
-                    yield "mark", char
-                    continue
-                if char == "/":
-                    if at == len(text):
-                        self._rest = char
-                        return
-                    char = text[at - 1 : at + 1] if text[at] in "/*" else char
-                    at += len(char) - 1
-                    if len(char) == 1:
-                        yield "word", char
-                        continue
-                self._kind, self._parts = _KINDS.get(char, _WORD), [char]
-            inside = self._kind.inside.match(text, at)
-            if inside is not None:
-                self._parts.append(inside[0])
-                at = inside.end()
-            end = self._kind.end
-            if at == len(text) or not text.startswith(end, at):
-                self._rest = text[at:]
-                return
-            self._parts.append(end)
-            at += len(end)
-            yield self._kind.name, "".join(self._parts)
-            self._kind = None
-
-
-def unquoted(token: str) -> str:
-    """Return what the string `token`, in double or single quotes, says; its escapes read.
-
-    A token that JSON cannot read is returned as it stands, without its quotes.
-    """
-    if "\\" not in token and len(token) > 1 and token[0] == token[-1] == '"':
-        return token[1:-1]  # nearly always
-    quoted = token if token.startswith('"') else double_quoted(token)
-    try:
-        text = json.loads(quoted, strict=False)
-    except ValueError:
-        return token.strip(token[:1])
-    return text if isinstance(text, str) else token
+_ESCAPES: Final = {'"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
 def double_quoted(token: str) -> str:
@@ -125,78 +41,108 @@ def _escape(found: re.Match[str]) -> str:
     return "'" if found[0] == "\\'" else _ESCAPES.get(found[0], found[0])
 
 
-_ESCAPES: Final = {'"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"}
-
-
 _CLOSERS: Final = {"{": "}", "[": "]"}
+_MARKS: Final = frozenset("[]{},")
+_COMMENTS: Final = frozenset(("#", "//", "/*"))
+_OUTSIDE = re.compile(r"""[\[\]{},]|["'#]|//|/\*|/(?!\Z)|[^\[\]{},"'#/]++""")
+_INSIDE: Final = {
+    '"': re.compile(r'(?:[^"\\]|\\.)*+(?P<end>")?+', re.DOTALL),
+    "'": re.compile(r"(?:[^'\\]|\\.)*+(?P<end>')?+", re.DOTALL),
+    "#": re.compile(r"[^\n]*+(?P<end>\n)?+"),
+    "//": re.compile(r"[^\n]*+(?P<end>\n)?+"),
+    "/*": re.compile(r"(?:[^*]|\*(?!/|\Z))*+(?P<end>\*/)?+"),
+}
+"""What stands inside of strings and comments, by what begins them, and what ends them."""
+
+# what may stand before the JSON: its fence or its tag
+_FENCE = re.compile(r"(?:```|~~~)\w*[ \t]*\n|<plan>")
 _THINK: Final = "<think>"
 _THINK_END: Final = "</think>"
 _LONGEST_MARK: Final = 40
 """A fence or a tag is not longer."""
 
-# what may stand before the JSON: its fence or its tag
-_MARK = re.compile(r"(?:```|~~~)\w*[ \t]*\n|<plan>")
-
 
 class Elements:
-    """Finds the elements of the list under `key` of an object; without `key`, of a list.
+    """Finds the elements of a list in a JSON text that is still being written.
 
-    The JSON may stand behind a code fence, a tag and `<think>` blocks. Anything else before it, a
-    bracket that closes none, and the end of the list end the search: `is_over`.
+    The list is that under `key` of an object; without `key` it is all of the JSON. This may stand
+    behind a code fence, a tag and `<think>` blocks. Anything else before it, a bracket that closes
+    none, and the end of the list end the search: `is_over`. Each character is looked at once.
     """
 
     def __init__(self, key: str | None = None) -> None:
         self.is_over = False
-        self._key = key
+        self._key = None if key is None else re.compile(rf"""\s*(["']?){re.escape(key)}\1\s*:\s*""")
         self._depth = 1 if key is None else 2  # brackets around an element
         self._head: str | None = ""  # what is not read of the text before the JSON; None behind it
         self._in_thoughts = False
-        self._tokens = TokenReader()
+        self._rest = ""  # a character whose meaning the next one decides
+        self._began: str | None = None  # what began the string or the comment that is being read
         self._open: list[str] = []  # the closing brackets of what is being read
-        self._leaf = ""  # the last token at the depth of the key
-        self._label: str | None = None  # the key that is being read there
         self._is_inside = False
         self._parts: list[str] = []
 
     def feed(self, text: str) -> list[str]:
-        """Return the text of each element that `text`, the next piece, completes.
-
-        Comments and white space between tokens are left out.
-        """
+        """Return the text of each element that `text`, the next piece, completes."""
         elements: list[str] = []
         if self._head is not None:
             text = self._behind_head(self._head + text)
-        if self.is_over or not text:
-            return elements
-        for kind, token in self._tokens.feed(text):
-            if kind != "comment" and self._takes(kind, token):
-                elements.append(" ".join(self._parts))
+        for is_mark, piece in () if self.is_over else self._pieces(text):
+            if not is_mark:
+                self._parts.append(piece)
+            elif self._takes(piece):
+                element = "".join(self._parts).strip()
+                elements += [element] if element else []
                 self._parts.clear()
             if self.is_over:
                 break
         return elements
 
-    def _takes(self, kind: str, text: str) -> bool:
-        """Take one token; return whether an element ends with it."""
-        was_inside, closes = self._is_inside, kind == "mark" and text in "]}"
-        if closes and self._open.pop() != text:
-            self._open.clear()
-        elif kind == "mark" and text in _CLOSERS:
+    def _pieces(self, text: str) -> Iterator[tuple[bool, str]]:
+        """Yield the brackets and commas of `text`, and what stands between them; no comments."""
+        text, self._rest, at = self._rest + text, "", 0
+        while at < len(text):
+            began = self._began
+            found = (_OUTSIDE if began is None else _INSIDE[began]).match(text, at)
+            if found is None:  # a slash, which may begin a comment
+                self._rest = text[at:]
+                return
+            is_comment = (began or found[0]) in _COMMENTS
+            yield began is None and found[0] in _MARKS, " " if is_comment else found[0]
+            at = found.end()
+            if began is None:
+                self._began = found[0] if found[0] in _INSIDE else None
+            elif found["end"]:
+                self._began = None
+            else:  # half of an escape, or of what ends a comment
+                self._rest = text[at:]
+                return
+
+    def _takes(self, mark: str) -> bool:
+        """Take a bracket or a comma; return whether an element ends with it or before it."""
+        if mark in _CLOSERS:
             if len(self._open) == self._depth - 1:
-                self._is_inside = text == "[" and self._label == self._key
-            self._open.append(_CLOSERS[text])
-        elif len(self._open) == 1 and self._key is not None:
-            if text == ":":
-                self._label = self._leaf
-            elif kind != "mark":
-                self._leaf = unquoted(text) if text[0] in "\"'" else text
-        depth = len(self._open)
-        if not depth or depth > DEEPEST or (was_inside and depth < self._depth):
+                self._is_inside = mark == "[" and self._is_wanted()
+                self._parts.clear()
+            elif self._is_inside:
+                self._parts.append(mark)
+            self._open.append(_CLOSERS[mark])
+            self.is_over = len(self._open) > DEEPEST
+            return False
+        if mark != "," and (not self._open or self._open.pop() != mark):
             self.is_over = True
-        elif was_inside and not (depth == self._depth and text == ","):
-            self._parts.append(text)
-            return depth == self._depth and (closes or kind != "mark")
-        return False
+            return False
+        depth = len(self._open)
+        self.is_over = not depth or (self._is_inside and depth < self._depth)
+        ends = self._is_inside and depth <= self._depth
+        if not self._is_inside:
+            self._parts.clear()
+        elif depth > self._depth or (ends and mark != "," and not self.is_over):
+            self._parts.append(mark)
+        return ends
+
+    def _is_wanted(self) -> bool:
+        return self._key is None or self._key.fullmatch("".join(self._parts)) is not None
 
     def _behind_head(self, text: str) -> str:
         """Return `text` from where the JSON begins, "" where it has not begun."""
@@ -210,7 +156,7 @@ class Elements:
             text = text.lstrip()
             if text.startswith(_THINK):
                 self._in_thoughts, text = True, text.removeprefix(_THINK)
-            elif mark := _MARK.match(text):
+            elif mark := _FENCE.match(text):
                 text = text[mark.end() :]
             else:
                 break

@@ -23,8 +23,7 @@ from toolplan.plan.path import Json, copied
 from toolplan.planners import Attempt, Clarification, Draft, OnText, Proposal, Question
 from toolplan.planners.context import PlannerContext
 from toolplan.schema.tool import Tool, Toolbox
-from toolplan_adapters.contract.contracts import Contract, Contracts
-from toolplan_adapters.contract.files import load_contracts
+from toolplan_adapters.contract.contracts import Contract, Contracts, load_contracts
 from toolplan_adapters.contract.intent import IntentReader
 from toolplan_adapters.contract.state import (
     NODE,

@@ -20,9 +20,8 @@ from toolplan.planners.llm import kirha_messages
 from toolplan.policy.approval import Approver
 from toolplan.providers import Model, ModelError, ModelRequest, complete, open_model
 from toolplan.tools.search import relevant
-from toolplan_adapters.kirha.errors import PlannerError, parse_error
 from toolplan_adapters.kirha.execution import StepResult, execute
-from toolplan_adapters.kirha.steps import Step
+from toolplan_adapters.kirha.steps import PlannerError, Step, parse_error
 from toolplan_adapters.kirha.tools import AnyTool, toolbox
 
 DIALECT = "kirha"

@@ -24,8 +24,7 @@ from toolplan.plan.diagnostics import Diagnostic
 from toolplan.plan.model import Plan, split_pointer
 from toolplan.plan.path import Json, Path, Segment
 from toolplan.schema import Absent, Schema, at, types_of
-from toolplan_adapters.kirha.errors import missing_step
-from toolplan_adapters.kirha.steps import Step, output_key
+from toolplan_adapters.kirha.steps import Step, missing_step, output_key
 from toolplan_adapters.kirha.tools import AnyTool, toolbox
 
 _CODES: Final[Mapping[str, str]] = {
