@@ -76,7 +76,7 @@ class Elements:
         self._depth = 1 if key is None else 2  # brackets around an element
         self._head: str | None = ""  # what is not read of the text before the JSON; None behind it
         self._in_thoughts = False
-        self._rest = ""  # a character whose meaning the next one decides
+        self._rest: str = ""  # a character whose meaning the next one decides
         self._began: str | None = None  # what began the string or the comment that is being read
         self._open: list[str] = []  # the closing brackets of what is being read
         self._is_inside = False
@@ -100,7 +100,9 @@ class Elements:
 
     def _pieces(self, text: str) -> Iterator[tuple[bool, str]]:
         """Yield the brackets and commas of `text`, and what stands between them; no comments."""
-        text, self._rest, at = self._rest + text, "", 0
+        text = self._rest + text
+        self._rest = ""
+        at = 0
         while at < len(text):
             began = self._began
             found = (_OUTSIDE if began is None else _INSIDE[began]).match(text, at)
