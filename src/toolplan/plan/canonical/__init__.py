@@ -19,7 +19,6 @@ from toolplan.plan.canonical._form import (
     read_metadata,
     read_steps,
 )
-from toolplan.plan.canonical._report import Parsed, Report, shown
 from toolplan.plan.canonical._values import (
     CANONICAL,
     DEEPEST,
@@ -28,8 +27,10 @@ from toolplan.plan.canonical._values import (
     OPENING,
     STEP_ID,
     Notation,
+    Parsed,
     ParsedText,
     ReferenceSyntaxError,
+    Report,
     Syntax,
     TextProblem,
     Written,
@@ -38,6 +39,7 @@ from toolplan.plan.canonical._values import (
     in_braces,
     parse_text,
     print_text,
+    shown,
 )
 
 __all__ = [

@@ -8,8 +8,16 @@ import unicodedata
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from toolplan.plan.canonical._report import Parsed, Report, shown
-from toolplan.plan.canonical._values import CANONICAL, STEP_ID, Syntax, check_depth, dump_value
+from toolplan.plan.canonical._values import (
+    CANONICAL,
+    STEP_ID,
+    Parsed,
+    Report,
+    Syntax,
+    check_depth,
+    dump_value,
+    shown,
+)
 from toolplan.plan.model import (
     DEFAULT_MAX_ITEMS,
     DEFAULT_MAX_PAGES,

@@ -1,7 +1,9 @@
 """Contracts: what agents can do, what they require and what they produce, as data.
 
-A contract is read from a file (`files.load_contracts`). The contracts define which agent answers
-which class of intent, and, since each data path has one producer, which agents work before it.
+A contract is read from a file: YAML, or Markdown with YAML between two lines of `---` at its head;
+tags, aliases and repeated keys are refused; `yes` and `2026-01-01` are text. The contracts define
+which agent answers which class of intent, and, since each data path has one producer, which agents
+work before it.
 """
 
 from __future__ import annotations
