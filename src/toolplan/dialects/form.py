@@ -23,6 +23,7 @@ from toolplan.plan.model import (
     Template,
     Value,
     escape_pointer,
+    json_at,
     located_refs,
     positional,
     split_pointer,
@@ -428,12 +429,7 @@ def _said(part: Value) -> str:
 
 def _at(document: Json, pointer: str) -> Json:
     """Return what `document` has at `pointer`, None where there is nothing."""
-    for token in split_pointer(pointer):
-        match document:
-            case dict():
-                document = document.get(token)
-            case list() if token.isascii() and token.isdigit() and len(token) < 10:
-                document = document[int(token)] if int(token) < len(document) else None
-            case _:
-                return None
-    return document
+    try:
+        return json_at(document, pointer)
+    except LookupError:
+        return None

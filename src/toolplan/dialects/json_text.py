@@ -22,7 +22,7 @@ from msgspec.structs import replace
 from toolplan.dialects.characters import fits, report_character, report_flaws, syntax, without_mark
 from toolplan.plan.canonical import Report, check_depth
 from toolplan.plan.diagnostics import Diagnostic
-from toolplan.plan.model import Limits
+from toolplan.plan.model import Limits, Literal
 from toolplan.plan.path import Json
 from toolplan.plan.text.loose import (
     REPLACEMENT,
@@ -339,7 +339,8 @@ def _chosen(search: _Search, is_plan: IsPlan) -> list[Block]:
     """Return the blocks that are the plan: one, if all is well; the same plan twice is one."""
     plans = [each for each in search.blocks if is_plan(each.document)]
     if plans:
-        return [plans[0], *(e for e in plans[1:] if e.document != plans[0].document)]
+        first = Literal(plans[0].document)  # of which 1 is not true, and not 1.0
+        return [plans[0], *(e for e in plans[1:] if Literal(e.document) != first)]
     objects = [e for e in search.blocks if isinstance(e.document, dict)]
     candidates = objects or search.blocks
     return candidates if len(candidates) == 1 else []

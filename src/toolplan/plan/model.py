@@ -14,7 +14,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from toolplan.base.shown import Shown, counted, listed
-from toolplan.plan.path import Json, Path
+from toolplan.plan.path import Json, Path, Segment
 
 ITEM: Final = "item"
 INDEX: Final = "index"
@@ -364,15 +364,41 @@ def value_at(plan: Plan, pointer: str) -> Value | None:
             value = None if when is None else when.value
         case _:
             return None
-    for token in rest:
-        match value:
-            case Array(items) if token.isdigit() and int(token) < len(items):
-                value = items[int(token)]
-            case Object(fields):
-                value = dict(fields).get(token)
+    return None if value is None else value_inside(value, rest)[1]
+
+
+def value_inside(value: Value, tokens: Iterable[str]) -> tuple[Path, Value | None]:
+    """Return the path that `tokens` of a JSON pointer spell in `value`, and the value there."""
+    path: list[Segment] = []
+    found: Value | Json = value
+    is_there = True
+    for token in tokens:
+        inner = dict(members(bare(found))) if is_there else {}
+        is_index = token.isdecimal() and isinstance(bare(found), list | Array)
+        key = int(token) if is_index else token
+        path.append(key)
+        is_there = key in inner
+        found = inner.get(key)
+    if not is_there:
+        return tuple(path), None
+    return tuple(path), found if isinstance(found, Value) else Literal(found)
+
+
+def json_at(document: Json, pointer: str) -> Json:
+    """Return what `document` has at `pointer`.
+
+    Raises:
+        LookupError: there is nothing.
+    """
+    for token in split_pointer(pointer):
+        match document:
+            case dict():
+                document = document[token]
+            case list() if token.isascii() and token.isdigit() and len(token) < 10:
+                document = document[int(token)]
             case _:
-                return None
-    return value
+                raise LookupError(pointer)
+    return document
 
 
 def join_pointer(place: Place) -> str:

@@ -307,11 +307,13 @@ class Reader:
     def _next(self) -> str:
         """Move to the next token; return its first character, "" at the end."""
         while True:
-            space = _SPACE.match(self.text, self.at, self.end)
-            self.at = self.end if space is None else space.end()
+            char = self.text[self.at : self.at + 1]
+            if char.isspace():
+                space = _SPACE.match(self.text, self.at, self.end)
+                self.at = self.end if space is None else space.end()
+                char = self.text[self.at : self.at + 1]
             if self.at >= self.end:
                 return ""
-            char = self.text[self.at]
             token = self._token() if char in "#/" else None
             if token is None or token.lastgroup != "comment":
                 return char

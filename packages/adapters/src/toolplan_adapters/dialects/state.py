@@ -69,12 +69,16 @@ def is_plan(document: Json) -> bool:
     return isinstance(inner, dict) and form.objects(inner.get("tasks"), ("owner", *_ID))
 
 
-def dump(plan: Plan) -> dict[str, Json]:
-    """Return the STATE of `plan`, which holds nothing that it cannot say, and its routing."""
+def dump(plan: Plan, skills: Mapping[str, str | None] | None = None) -> dict[str, Json]:
+    """Return the STATE of `plan`, which holds nothing that it cannot say, and its routing.
+
+    `skills` are those of the tasks; by default the skill that all data of a task is required for.
+    """
+    known = {step.id: _skill(step) for step in plan.steps} if skills is None else skills
     tasks: list[Json] = [_dump(step) for step in plan.steps]
     routing: list[Json] = [step.tool for step in plan.steps]
     detail: list[Json] = [
-        {"task_id": step.id, "agent": step.tool, "skill": _skill(step)} for step in plan.steps
+        {"task_id": step.id, "agent": step.tool, "skill": known[step.id]} for step in plan.steps
     ]
     return {"plan": {"tasks": tasks, "routing": routing}, "routing_detail": detail}
 
