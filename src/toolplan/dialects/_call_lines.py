@@ -7,28 +7,25 @@ never taken for a line of the plan.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 from msgspec import Struct
 
 from toolplan.dialects import form
-from toolplan.dialects._literals import CallReader
+from toolplan.dialects._literals import CallReader, Marks
 from toolplan.dialects.characters import checked, report_flaws, syntax
 from toolplan.dialects.form import Signatures, cannot
 from toolplan.plan.canonical import (
     DEEPEST,
     Notation,
     Parsed,
-    ReferenceSyntaxError,
     Report,
-    TextProblem,
     shown,
 )
 from toolplan.plan.canonical import Syntax as Values
-from toolplan.plan.diagnostics import Diagnostic, Severity
-from toolplan.plan.model import Limits, Plan, Ref, Step, Value, split_pointer
-from toolplan.plan.path import Path, PathSyntaxError
+from toolplan.plan.diagnostics import Diagnostic
+from toolplan.plan.model import Limits, Plan, Step, Value, split_pointer
 from toolplan.plan.text.loose import ELLIPSIS, Span, begins_with_ellipsis
 
 TOOL_NAME: Final = re.compile(r"[^\W\d][\w.:/-]*+")
@@ -40,111 +37,6 @@ MOST_FAULTS: Final = 100
 _AROUND_VALUES: Final = 4  # the plan, its steps, a step and its arguments
 _CLOSE_THINK = re.compile(r"</think(?:ing)?>")
 _LINE_REST = re.compile(r"[^\n]*+")
-
-
-NUMBER: Final = re.compile(r"[0-9]++")
-"""The number of a step. `number_of` says which of them are none."""
-
-_LONGEST_NUMBER: Final = 9
-
-
-class Mention(Struct, frozen=True):
-    """A reference as it was read: the number of a step, the path in its output, where it ends.
-
-    `is_sure` says that it can be nothing else: a number without a step is then a mistake, not text.
-    """
-
-    number: int
-    path: Path
-    end: int
-    is_sure: bool
-
-
-class Marks(Struct, frozen=True):
-    """How a dialect refers to steps by number: `$1` or `#E1`; `$$1` is the text `$1`.
-
-    The number is read whole, so that `$10` is step 10 and never step 1 with a `0` behind it.
-    `mark`, `opening` and `closing` are those of `Notation`. `read(text, at)` reads what follows the
-    mark: None where that is text after all; it raises ReferenceSyntaxError or PathSyntaxError.
-    `write(number, path, behind)` is its inverse. `bare` matches what may be a reference outside of
-    quotes.
-    """
-
-    mark: str
-    opening: re.Pattern[str]
-    closing: re.Pattern[str]
-    read: Callable[[str, int], Mention | None]
-    write: Callable[[int, Path, str], str]
-    help: str
-    bare: re.Pattern[str] | None = None
-
-    def notation(self, ids: Mapping[int, str], closers: Collection[int] = ()) -> Notation:
-        """Return the notation of a plan whose steps have `ids` by their numbers.
-
-        `closers` are numbers that stand in the plan, and are not steps.
-        """
-        numbers = {name: number for number, name in ids.items()}
-
-        def read(text: str, at: int) -> tuple[Ref | TextProblem | None, int]:
-            try:
-                mention = self.read(text, at)
-            except (ReferenceSyntaxError, PathSyntaxError) as error:
-                shown = text[at - 1 : at + 40].partition("\n")[0]
-                said = f"The reference {shown!r} cannot be read: {error}."
-                return TextProblem("reference-syntax", said, self.help), at
-            if mention is None:
-                return None, at
-            if mention.number in ids:
-                return Ref(ids[mention.number], mention.path), mention.end
-            return self._unknown(text, at, mention, ids, closers), mention.end
-
-        return Notation(
-            self.mark,
-            self.opening,
-            self.closing,
-            read,
-            lambda ref, behind: self.write(numbers[ref.step], ref.path, behind),
-        )
-
-    def bare_end(self, text: str, at: int) -> int | None:
-        """Return where the reference ends that begins at `at` outside of quotes, if one does."""
-        if self.bare is None or not self.bare.match(text, at):
-            return None
-        try:
-            mention = self.read(text, at + 1)
-        except (ReferenceSyntaxError, PathSyntaxError):
-            return None
-        return None if mention is None else mention.end
-
-    def _unknown(
-        self,
-        text: str,
-        at: int,
-        mention: Mention,
-        ids: Mapping[int, str],
-        closers: Collection[int],
-    ) -> TextProblem:
-        """Return the problem of a number that no step has."""
-        number, written = mention.number, text[at - 1 : mention.end]
-        severity, help_ = Severity.ERROR, self.help
-        if number in closers:
-            said = f"{written!r} refers to the call that ends the plan, which gives nothing."
-        elif mention.is_sure or written == text:
-            said = f"There is no step {number} for {written!r} to refer to."
-            first, last = min(ids, default=number), max(ids, default=number)
-            help_ = f"The steps are {first} to {last}. {help_}"
-        else:  # a price inside of a text; one that is all of an argument has no sign
-            severity = Severity.WARNING
-            said = f"There is no step {number}, so {written!r} is text."
-            help_ = f"Where text is meant, `{self.mark}{written}` says so for certain."
-        return TextProblem("unknown-step", said, help_, severity)
-
-
-def number_of(digits: str) -> int | None:
-    """Return the number that `digits` spell, None where no plan would number a step so."""
-    if len(digits) > _LONGEST_NUMBER or (digits[0] == "0" and digits != "0"):
-        return None
-    return int(digits)
 
 
 class Syntax(Struct, frozen=True):

@@ -70,20 +70,6 @@ class Segments(Struct, frozen=True):
     noise: tuple[str, ...]
 
 
-class Blocks(Struct, frozen=True):
-    """The blocks of a segment.
-
-    `cut_off` is where a value begins that the text does not end, None where there is none.
-    `too_deep` says that too many brackets were open, `is_spoilt` that a string did
-    not end, so that another reading of the quotes may find more.
-    """
-
-    spans: tuple[Span, ...]
-    cut_off: int | None = None
-    too_deep: bool = False
-    is_spoilt: bool = False
-
-
 def segments(text: str) -> Segments:
     """Divide `text` at its code fences, without its `<think>` blocks."""
     noise: dict[str, None] = {}
@@ -113,32 +99,34 @@ def segments(text: str) -> Segments:
     return Segments(tuple(parts), tuple(noise))
 
 
-def blocks(text: str, span: Span, *, by_line: bool) -> Blocks:
-    """Return the blocks of `text` within `span`, in order.
+def _spans(text: str, span: Span, search: _Search, *, by_line: bool) -> list[Span]:
+    """Return the blocks of `text` within `span`, in order, and note in `search` what is wrong.
 
     With `by_line`, strings end with their line at the latest, so that a stray quote in the prose
     does not swallow the plan.
     """
     tokens = LINE_TOKEN if by_line else TOKEN
     found: list[Span] = []
-    at, marks, is_spoilt = span.start, 0, False
+    at, marks = span.start, 0
     while opening := _OPENING.search(text, at, span.end):
         at, depth = opening.start(), 0
         for token in tokens.finditer(text, at, span.end):
             if token.lastgroup in ("double", "single") and not (token["dq"] or token["sq"]):
-                is_spoilt = True
+                search.is_spoilt = True
             elif token.lastgroup == "mark":
                 marks += 1
                 depth += (token[0] in "[{") - (token[0] in "]}")
                 if depth > MOST_OPEN or marks > MOST_MARKS:
-                    return Blocks((), too_deep=depth > MOST_OPEN)
+                    search.too_deep |= depth > MOST_OPEN
+                    return []
                 if depth == 0:
                     found.append(Span(at, token.end()))
                     at = token.end()
                     break
         else:
-            return Blocks(tuple(found), at, is_spoilt=is_spoilt)
-    return Blocks(tuple(found), is_spoilt=is_spoilt)
+            search.cut_off = at if search.cut_off is None else search.cut_off
+            return found
+    return found
 
 
 def prose(text: str, parts: Segments, block: Span) -> bool:
@@ -193,7 +181,8 @@ class JsonText(Struct, frozen=True):
 class _Search(Struct):
     """What a search for blocks found: those that can be read, and why the others cannot.
 
-    `cut_off` is where a value begins that does not end; `is_spoilt`, that some string did not end.
+    `cut_off` is where a value begins that does not end. `too_deep` says that too many brackets were
+    open, `is_spoilt` that a string did not end, so that another reading of quotes may find more.
     """
 
     blocks: list[Block] = field(default_factory=list[Block])
@@ -258,10 +247,10 @@ def _look(
         report.add(syntax(text, error.pos, what, help=_ALONE))
         return None
     parts = segments(text)
-    search = _search(text, parts, is_plan, by_line=True)
+    search = _search(text, parts, by_line=True)
     chosen = _chosen(search, is_plan)
     if search.is_spoilt and (len(chosen) != 1 or search.cut_off is not None):
-        again = _search(text, parts, is_plan, by_line=False)
+        again = _search(text, parts, by_line=False)
         if len(_chosen(again, is_plan)) == 1 and again.cut_off is None:
             search = again
             chosen = _chosen(again, is_plan)
@@ -285,15 +274,11 @@ def _look(
     return None
 
 
-def _search(text: str, parts: Segments, is_plan: IsPlan, *, by_line: bool) -> _Search:
+def _search(text: str, parts: Segments, *, by_line: bool) -> _Search:
     search = _Search()
     for part in parts.segments:
-        found = blocks(text, part.span, by_line=by_line)
-        search.too_deep |= found.too_deep
-        search.is_spoilt |= found.is_spoilt
-        if search.cut_off is None:
-            search.cut_off = found.cut_off
-        for span in sorted(heapq.nlargest(MOST_BLOCKS, found.spans, key=_length)):
+        spans = _spans(text, part.span, search, by_line=by_line)
+        for span in sorted(heapq.nlargest(MOST_BLOCKS, spans, key=_length)):
             try:
                 search.blocks.append(_loose(text, span, is_fenced=part.is_fenced))
             except Refused as refused:

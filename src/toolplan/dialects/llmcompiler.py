@@ -95,27 +95,27 @@ def _argument(name: str, value: Value, notation: Notation) -> str:
     return f"**{{{_literals.print_quoted(name)}: {written}}}"
 
 
-def _read_mention(text: str, at: int) -> _call_lines.Mention | None:
-    if digits := _call_lines.NUMBER.match(text, at):
-        number = _call_lines.number_of(digits[0])
-        return None if number is None else _call_lines.Mention(number, (), digits.end(), False)
-    digits = _call_lines.NUMBER.match(text, at + 1)
-    number = None if digits is None else _call_lines.number_of(digits[0])
+def _read_mention(text: str, at: int) -> _literals.Mention | None:
+    if digits := _literals.NUMBER.match(text, at):
+        number = _literals.number_of(digits[0])
+        return None if number is None else _literals.Mention(number, (), digits.end(), False)
+    digits = _literals.NUMBER.match(text, at + 1)
+    number = None if digits is None else _literals.number_of(digits[0])
     if digits is None or number is None:
         raise ReferenceSyntaxError("the number of a step was expected", at + 1)
     path, end = parse_segments(text, digits.end())
     if not text.startswith("}", end):
         raise ReferenceSyntaxError("'}' is missing", end)
-    return _call_lines.Mention(number, path, end + 1, True)
+    return _literals.Mention(number, path, end + 1, True)
 
 
 def _write_mention(number: int, path: Path, behind: str) -> str:
     if path:
         return f"${{{number}{print_path(path)}}}"
-    return f"${{{number}}}" if _call_lines.NUMBER.match(behind) else f"${number}"
+    return f"${{{number}}}" if _literals.NUMBER.match(behind) else f"${number}"
 
 
-_MARKS: Final = _call_lines.Marks(
+_MARKS: Final = _literals.Marks(
     mark="$",
     opening=re.compile(r"(?<!\$)\$++(?=[0-9]|\{ ?[0-9])"),
     closing=re.compile(r"(?<!\$)\$++(?=[0-9]|\{ ?[0-9]|\Z)"),

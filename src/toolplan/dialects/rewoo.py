@@ -20,7 +20,7 @@ from collections.abc import Collection, Sequence
 from functools import partial
 from typing import Final
 
-from toolplan.dialects import _call_lines
+from toolplan.dialects import _call_lines, _literals
 from toolplan.dialects.form import FunctionDialect, Signatures, cannot
 from toolplan.plan.canonical import Notation, ParsedText, shown
 from toolplan.plan.diagnostics import Diagnostic
@@ -166,19 +166,19 @@ def _closing_bracket(text: str, start: int, end: int) -> int | None:
     return None
 
 
-def _read_mention(text: str, at: int) -> _call_lines.Mention | None:
-    digits = _call_lines.NUMBER.match(text, at + 1)  # behind the `E`
-    number = None if digits is None else _call_lines.number_of(digits[0])
+def _read_mention(text: str, at: int) -> _literals.Mention | None:
+    digits = _literals.NUMBER.match(text, at + 1)  # behind the `E`
+    number = None if digits is None else _literals.number_of(digits[0])
     if digits is None or number is None:
         return None
-    return _call_lines.Mention(number, (), digits.end(), True)
+    return _literals.Mention(number, (), digits.end(), True)
 
 
 def _write_mention(number: int, path: Path, behind: str) -> str:
     return f"#E{number}"
 
 
-_MARKS: Final = _call_lines.Marks(
+_MARKS: Final = _literals.Marks(
     mark="#",
     opening=re.compile(r"(?<!\#)\#++(?=E[0-9])"),
     closing=re.compile(r"(?<!\#)\#++(?=E[0-9]|\Z)"),

@@ -16,6 +16,7 @@ from toolplan.plan.canonical._form import (
     is_id,
     json_schema,
     load,
+    read_ids,
     read_metadata,
     read_steps,
 )
@@ -72,6 +73,7 @@ __all__ = [
     "load",
     "parse_text",
     "print_text",
+    "read_ids",
     "read_metadata",
     "read_steps",
     "shown",

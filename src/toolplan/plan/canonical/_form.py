@@ -223,7 +223,7 @@ def _plan(document: Json, limits: Limits, report: Report) -> Plan | None:
     items = read_steps(document, limits, report)
     if items is None or not check_depth(document, limits.depth, report):
         return None
-    names = _ids(items, report)
+    names = read_ids(items, report)
     steps = [_step(item, f"/steps/{at}", names[at], report) for at, item in enumerate(items)]
     output = None
     if "output" in document:
@@ -231,23 +231,29 @@ def _plan(document: Json, limits: Limits, report: Report) -> Plan | None:
     return Plan(tuple(steps), output, read_metadata(document, report))
 
 
-def _ids(items: list[Json], report: Report) -> list[str]:
-    """Return the id of every step, a new one where it has none, and check those written."""
-    written = [item.get("id") if isinstance(item, dict) else None for item in items]
+def read_ids(
+    items: Sequence[Json], report: Report, names: Sequence[str] = ("id",), noun: str = "step"
+) -> list[str]:
+    """Return the id of every step, a new one where it has none, and check those written.
+
+    `names` are the fields that an id may have, `noun` is what messages call a step.
+    """
+    fields = [item if isinstance(item, dict) else {} for item in items]
+    spelled = [next((name for name in names if name in each), "") for each in fields]
+    written = [each.get(name) for each, name in zip(fields, spelled, strict=True)]
     taken = {name for name in written if isinstance(name, str)}
-    check, names = IdCheck(report), list[str]()
-    for at, (item, said) in enumerate(zip(items, written, strict=True)):
-        name = said
+    check, ids = IdCheck(report), list[str]()
+    for at, name in enumerate(written):
         if not isinstance(name, str):
-            name = free_id(at, taken)
+            said, name = name, free_id(at, taken)
             taken.add(name)
-            if isinstance(item, dict) and "id" in item:
+            if spelled[at]:
                 report.wrong_type("id", said, "text", f"/steps/{at}/id", name)
-            elif isinstance(item, dict):
-                report.error("missing-field", "The step has no 'id'.", f"/steps/{at}/id", name)
-        names.append(name)
+            elif isinstance(items[at], dict):
+                report.error("missing-field", f"The {noun} has no 'id'.", f"/steps/{at}/id", name)
+        ids.append(name)
         check.take(name)
-    return names
+    return ids
 
 
 def _step(item: Json, pointer: str, name: str, report: Report) -> Step:

@@ -401,26 +401,19 @@ class Syntax(Struct, frozen=True):
             return Literal(value)
         return self.read(value, f"{around}/{escape_pointer(str(token))}", step, report)
 
-    def dump(self, value: Value) -> Json:
+    def dump(self, value: Value | Json) -> Json:
         """Return the JSON that reads as `value`, where the dialect can say it."""
         match value:
             case Literal(literal):
-                return self._dump_literal(literal)
+                return self.dump(literal)
             case Ref() | Template():
                 return self.write(value)
-            case Array(items):
-                return [self.dump(each) for each in items]
-            case Object(fields):
-                return {key: self.dump(each) for key, each in fields}
-
-    def _dump_literal(self, value: Json) -> Json:
-        match value:
             case str():
                 return self.write(Literal(value)) if self.mark in value else value
-            case dict():
-                return {key: self._dump_literal(each) for key, each in value.items()}
-            case list():
-                return [self._dump_literal(each) for each in value]
+            case Object() | dict():
+                return {str(key): self.dump(each) for key, each in members(value)}
+            case Array() | list():
+                return [self.dump(each) for _, each in members(value)]
             case _:
                 return value
 

@@ -15,13 +15,12 @@ from typing import Final
 from toolplan.dialects import form, has_key, json_text, values
 from toolplan.dialects.form import bounded
 from toolplan.plan.canonical import (
-    IdCheck,
     Parsed,
     ParsedText,
     Report,
     StepFields,
     Syntax,
-    free_id,
+    read_ids,
     shown,
 )
 from toolplan.plan.diagnostics import Diagnostic
@@ -99,7 +98,7 @@ def load(document: Json, _: form.Signatures | None, limits: Limits) -> Parsed:
         return Parsed(None, report.diagnostics)
     if bounded(items, document, limits, report) is None:
         return Parsed(None, report.diagnostics)
-    ids = _ids(items, report)
+    ids = read_ids(items, report, _ID, "task")
     steps = tuple(
         _step(StepFields(item, f"/steps/{at}", name, report))
         for at, (item, name) in enumerate(zip(items, ids, strict=True))
@@ -124,24 +123,6 @@ def _inner(document: Json, report: Report) -> Mapping[str, Json] | None:
         said = f"The plan was read without the rest of the STATE: {', '.join(others)}."
         report.warning("noise", said, help="Write the plan alone.")
     return inner
-
-
-def _ids(items: Sequence[Json], report: Report) -> list[str]:
-    written: list[Json] = []
-    for item in items:
-        task = item if isinstance(item, dict) else {}
-        written.append(next((task[name] for name in _ID if name in task), None))
-    taken = {name for name in written if isinstance(name, str)}
-    ids = [name if isinstance(name, str) else free_id(at, taken) for at, name in enumerate(written)]
-    for at, name in enumerate(written):
-        if name is None and isinstance(items[at], dict):
-            report.error("missing-field", "The task has no 'id'.", f"/steps/{at}/id", ids[at])
-        elif name is not None and not isinstance(name, str):
-            report.wrong_type("id", name, "text", f"/steps/{at}/id", ids[at])
-    check = IdCheck(report)
-    for name in ids:
-        check.take(name)
-    return ids
 
 
 def _step(task: StepFields) -> Step:
