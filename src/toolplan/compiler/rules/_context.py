@@ -178,9 +178,13 @@ class PlanContext:
     def needs(self) -> Mapping[str, tuple[str, ...]]:
         """The existing steps that each step needs, without itself."""
         found: dict[str, dict[str, None]] = {name: {} for name in self.steps}
+        for use in self.uses:
+            is_item = use.ref.step in RESERVED_IDS and use.step.for_each is not None
+            if use.ref.step in found and not is_item:
+                found[use.step.id][use.ref.step] = None
         for step in self.plan.steps:
-            needed = (name for name in needs(step) if name in found and name != step.id)
-            found[step.id].update((name, None) for name in needed)
+            found[step.id].update((name, None) for name in step.after if name in found)
+            found[step.id].pop(step.id, None)
         return {name: tuple(needed) for name, needed in found.items()}
 
     @cached_property
@@ -252,7 +256,15 @@ class PlanContext:
         """
         if self._computed is None:
             self._computed = {}
-            for name in dict.fromkeys((*self.order, *self.steps)):
+            tools = [tool for tool in self.called.values() if tool is not None]
+            if all(tool.compute_output is None for tool in tools):
+                return None
+            # not `order`: that is of `uses`, whose types are computed here
+            ahead = {
+                name: tuple(n for n in needs(step) if n in self.steps and n != name)
+                for name, step in self.steps.items()
+            }
+            for name in dict.fromkeys((*ordered(self.positions, ahead), *self.steps)):
                 step = self.steps[name]
                 tool = self.tool(step)
                 if tool is not None and tool.compute_output is not None:

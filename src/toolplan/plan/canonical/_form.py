@@ -238,9 +238,12 @@ def read_ids(
 
     `names` are the fields that an id may have, `noun` is what messages call a step.
     """
-    fields = [item if isinstance(item, dict) else {} for item in items]
-    spelled = [next((name for name in names if name in each), "") for each in fields]
-    written = [each.get(name) for each, name in zip(fields, spelled, strict=True)]
+    written: list[Json] = []
+    spelled: list[bool] = []
+    for item in items:
+        have = [item[name] for name in names if name in item] if isinstance(item, dict) else []
+        written.append(have[0] if have else None)
+        spelled.append(bool(have))
     taken = {name for name in written if isinstance(name, str)}
     check, ids = IdCheck(report), list[str]()
     for at, name in enumerate(written):

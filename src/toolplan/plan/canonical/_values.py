@@ -229,9 +229,8 @@ class Notation(Struct, frozen=True):
         parts: list[str | Ref] = []
         literal: list[str] = []  # joined once: a text may be one long row of escapes
         problems: list[TextProblem] = []
-        room = dict.fromkeys(Severity, MOST_PROBLEMS)  # so that no warning hides an error
-        at = 0
-        while room[Severity.ERROR] and (opening := self.opening.search(text, at)):
+        at = errors = 0
+        while errors < MOST_PROBLEMS and (opening := self.opening.search(text, at)):
             run = len(opening[0])
             literal.append(text[at : opening.start()] + self.mark * (run // 2))
             at = opening.end()
@@ -243,11 +242,14 @@ class Notation(Struct, frozen=True):
                 literal.clear()
             else:
                 literal.append(text[at - 1 : end])
-            if isinstance(found, TextProblem) and room[found.severity]:
-                room[found.severity] -= 1
-                problems.append(found)
+            if isinstance(found, TextProblem):
+                is_error = found.severity is Severity.ERROR
+                # warnings are bounded apart, so that none hides an error
+                if is_error or len(problems) - errors < MOST_PROBLEMS:
+                    problems.append(found)
+                errors += is_error
             at = end
-        if room[Severity.ERROR] < MOST_PROBLEMS:
+        if errors:
             return ParsedText(Literal(text), tuple(problems))
         return ParsedText(template((*parts, "".join(literal) + text[at:])), tuple(problems))
 

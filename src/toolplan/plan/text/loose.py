@@ -380,10 +380,10 @@ def replaced(text: str) -> str:
 
 def is_bad_number(word: str) -> bool:
     """Return whether `word`, which may be a number, is one that JSON readers read differently."""
-    if word.lstrip("+-") in ("NaN", "nan", "Infinity", "inf"):
-        return True
     if _WHOLE_NUMBER.fullmatch(word):
         return len(word) > 20 or abs(int(word)) > LARGEST_INTEGER
+    if word.lstrip("+-") in ("NaN", "nan", "Infinity", "inf"):
+        return True
     return _NUMBER.fullmatch(word) is not None and not _is_kept(word)
 
 
