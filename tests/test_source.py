@@ -78,6 +78,11 @@ def test_of_a_key_that_stands_twice_the_last_counts() -> None:
     assert at("/a", '{"a": 1, "a": 2}') == "2"
 
 
+@pytest.mark.parametrize("key", ['"it\'s"', "'it\\'s'", '"it\\u0027s"'])
+def test_a_key_has_its_place_however_it_is_quoted(key: str) -> None:
+    assert at("/it's", f"{{'a': 1, {key}: 2}}") == "2"
+
+
 def test_lines_and_columns_count_from_one() -> None:
     assert line_and_column("ab\ncd", 0) == (1, 1)
     assert line_and_column("ab\ncd", 2) == (1, 3)
