@@ -246,7 +246,7 @@ def _fixed(
         plan = _apply(context.plan, fixes, document) if fixes and rounds_left else None
         if plan is None:
             break
-        context = PlanContext(plan, context.tools, context.allowed, context.policy, context.times)
+        context = PlanContext(plan, context.tools, context.policy, context.times)
     diagnostics = (
         each if key in found else replace(each, fixed=True) for key, each in reported.items()
     )
@@ -326,8 +326,7 @@ def _kind(value: object) -> str:
 def _context(
     plan: Plan, tools: Tools | None, policy: Policy, times: Times | None = None
 ) -> PlanContext:
-    allowed = None if policy.allow is None else frozenset(policy.allow)
-    return PlanContext(plan, None if tools is None else toolbox(tools), allowed, policy, times)
+    return PlanContext(plan, None if tools is None else toolbox(tools), policy, times)
 
 
 def _apart(fixes: Iterable[Fix]) -> list[Fix]:

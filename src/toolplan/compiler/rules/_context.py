@@ -138,23 +138,21 @@ class Use(Struct, frozen=True):
 class PlanContext:
     """A plan, the tools that it may use, and what follows from both.
 
-    `tools` None means that they are not known, and nothing is checked against them. `allowed` None
-    means that every tool may be used. `policy` says where values may come from. `times` are those
-    of the question whose words stand for their days.
+    `tools` None means that they are not known, and nothing is checked against them. `policy` says
+    which tools may be used and where values may come from. `times` are those of the question whose
+    words stand for their days.
     """
 
     def __init__(
         self,
         plan: Plan,
         tools: Toolbox | None = None,
-        allowed: frozenset[str] | None = None,
         policy: Policy = Policy(),
         times: Times | None = None,
     ) -> None:
         self.plan = plan
         self.tools = tools
         self.known: Mapping[str, Tool] = {} if tools is None else tools
-        self.allowed = allowed
         self.policy = policy
         self.times = times
         self._outputs: dict[str, Schema | None] = {}
