@@ -26,7 +26,7 @@ from toolplan.plan.canonical import (
 from toolplan.plan.canonical import Syntax as Values
 from toolplan.plan.diagnostics import Diagnostic
 from toolplan.plan.model import Limits, Plan, Step, Value, split_pointer
-from toolplan.plan.text.loose import ELLIPSIS, Span, begins_with_ellipsis
+from toolplan.plan.text.loose import ELLIPSIS, Refused, Span, begins_with_ellipsis
 
 TOOL_NAME: Final = re.compile(r"[^\W\d][\w.:/-]*+")
 """What the name of a tool looks like in a call; `fullmatch` it."""
@@ -107,19 +107,28 @@ class Reading(Struct):
         args = {} if call.args is None else self.syntax.arguments(self, call.args, tool, at)
         return Step(f"s{at}", tool, args, thought=call.thought)
 
-    def reader(self, text: str, span: Span, at: int) -> CallReader:
-        """Return a reader of the arguments of step `at`, which stand at `span` of `text`."""
+    def arguments(
+        self, text: str, span: Span, at: int, names: Sequence[str] = ()
+    ) -> tuple[CallReader, Refused | None]:
+        """Read the arguments of step `at`, which stand at `span` of `text`.
+
+        Those by position have `names`. The reader has what was read before the text was refused.
+        """
         most = max(min(self.limits.depth, DEEPEST) - _AROUND_VALUES, 0)
         reader = CallReader(text, span, self.syntax.marks.bare_end, most=most)
         reader.way += ("steps", str(at), "args")
-        return reader
+        try:
+            reader.read_arguments(names)
+        except Refused as refused:
+            return reader, refused
+        return reader, None
 
-    def values(self, reader: CallReader, at: int, report: Report) -> dict[str, Value]:
+    def values(self, reader: CallReader, at: int) -> dict[str, Value]:
         """Return the arguments that `reader` has read, and report their flaws."""
         self.noise.update(reader.noise)
-        report_flaws(reader.flaws, report, f"s{at}")
+        report_flaws(reader.flaws, self.report, f"s{at}")
         read = Values(self.notation.parse, self.notation.print, mark=self.notation.mark)
-        return read.read_members(reader.named, f"/steps/{at}/args", f"s{at}", report)
+        return read.read_members(reader.named, f"/steps/{at}/args", f"s{at}", self.report)
 
     def names(self, tool: str) -> tuple[str, ...] | None:
         """Return the names of the arguments of `tool`, None where it is not known."""

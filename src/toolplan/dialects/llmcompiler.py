@@ -38,12 +38,8 @@ _RECOGNISED = re.compile(r"^\d+\.\s*\w[\w.-]*\(", re.MULTILINE)
 
 def _arguments(reading: _call_lines.Reading, span: Span, tool: str, at: int) -> dict[str, Value]:
     """Return the arguments that stand at `span`, as far as they can be read."""
-    reader, refused = reading.reader(reading.text, span, at), None
-    try:
-        reader.read_arguments(reading.names(tool) or ())
-    except Refused as error:
-        refused = error
-    values = reading.values(reader, at, reading.report)
+    reader, refused = reading.arguments(reading.text, span, at, reading.names(tool) or ())
+    values = reading.values(reader, at)
     if refused is not None:
         help_ = "Text stands in quotes; nothing but values is read."
         place = (str(refused), f"/steps/{at}/args", f"s{at}", help_, refused.code)

@@ -39,7 +39,7 @@ from toolplan.plan.model import (
     refs,
 )
 from toolplan.plan.path import Path
-from toolplan.plan.text.loose import Refused, Span
+from toolplan.plan.text.loose import Span
 
 _BRACKET = re.compile(r"[\[\]]")
 
@@ -78,15 +78,10 @@ def _object(
     begun = _OBJECT.match(said)
     if begun is None:
         return None
-    reader = reading.reader(f"**{said}", Span(0, len(said) + 2), at)
-    refused = None
-    try:
-        reader.read_arguments(())
-    except Refused as error:
-        refused = error
+    reader, refused = reading.arguments(f"**{said}", Span(0, len(said) + 2), at)
     if set(names).isdisjoint((begun["key"], *reader.named)):
         return None
-    values = reading.values(reader, at, reading.report)
+    values = reading.values(reader, at)
     if refused is not None:
         code = refused.code if refused.code != "syntax" else "field-type"
         what = f"The arguments cannot be read: {refused}."

@@ -58,7 +58,7 @@ class Literal(Struct, frozen=True, eq=False):
     value: Json
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Literal) and _is_same(self.value, other.value)
+        return isinstance(other, Literal) and _key(self.value) == _key(other.value)
 
     def __ne__(self, other: object) -> bool:
         return not self == other  # a struct's own compares identity
@@ -416,15 +416,6 @@ def split_pointer(pointer: str) -> tuple[str, ...]:
     return tuple(token.replace("~1", "/").replace("~0", "~") for token in pointer.split("/")[1:])
 
 
-def _is_same(one: Json, other: Json) -> bool:
-    # Python holds that 1 == True and 1 == 1.0; a tool does not
-    if isinstance(one, dict) and isinstance(other, dict):
-        return one.keys() == other.keys() and all(_is_same(v, other[k]) for k, v in one.items())
-    if isinstance(one, list) and isinstance(other, list):
-        return len(one) == len(other) and all(map(_is_same, one, other))
-    return type(one) is type(other) and one == other
-
-
 def _key(value: Json) -> Hashable:
     """Return what is equal for values that are the same, whatever the order of their keys."""
     match value:
@@ -432,5 +423,5 @@ def _key(value: Json) -> Hashable:
             return frozenset((key, _key(inner)) for key, inner in value.items())
         case list():
             return tuple(map(_key, value))
-        case _:
+        case _:  # Python holds that 1 == True and 1 == 1.0; a tool does not
             return type(value), value
