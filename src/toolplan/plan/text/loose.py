@@ -131,8 +131,11 @@ class Reader:
         if way not in self._wanted:
             return self._value()
         self._next()
-        start = self.at
-        spot = self.spots[way] = Spot(Span(start, len(self.text.rstrip())), key)
+        start, token = self.at, self._token()
+        leaf = None if token is None or token.lastgroup == "mark" else token
+        # what cannot be read has a place too: up to its end, or to that of the text
+        end = len(self.text.rstrip()) if leaf is None else leaf.end()
+        spot = self.spots[way] = Spot(Span(start, end), key)
         value = self._value()
         spot.span = Span(start, self._previous)
         return value
