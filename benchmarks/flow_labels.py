@@ -91,7 +91,7 @@ def measure(steps: int, policy: Policy) -> dict[str, float]:
         raise RuntimeError("The plan cannot be read.")
     labels = checks = float("inf")
     for _ in range(ROUNDS[steps]):
-        context = PlanContext(plan, TOOLS, None, policy)
+        context = PlanContext(plan, TOOLS, policy)
         _ = context.order, context.called, context.vouched.faults
         labels = min(labels, _cpu(lambda context=context: context.flows))
         if len(context.flows) != steps * 4 // 5:

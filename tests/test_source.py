@@ -9,18 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.dialects.strategies import JSON
-from toolplan.plan.model import escape_pointer
+from toolplan.plan.model import escape_pointer, join_pointer
 from toolplan.plan.path import Json
-from toolplan.plan.text import (
-    Elements,
-    Span,
-    Strict,
-    duplicate_keys,
-    find_words,
-    line_and_column,
-    locate,
-    strict_json,
-)
+from toolplan.plan.text.loose import Reader, Refused, Span
+from toolplan.plan.text.places import line_and_column, locate
+from toolplan.plan.text.tokens import Elements
 
 TEXT = """{
   "steps": [
@@ -85,6 +78,11 @@ def test_of_a_key_that_stands_twice_the_last_counts() -> None:
     assert at("/a", '{"a": 1, "a": 2}') == "2"
 
 
+@pytest.mark.parametrize("key", ['"it\'s"', "'it\\'s'", '"it\\u0027s"'])
+def test_a_key_has_its_place_however_it_is_quoted(key: str) -> None:
+    assert at("/it's", f"{{'a': 1, {key}: 2}}") == "2"
+
+
 def test_lines_and_columns_count_from_one() -> None:
     assert line_and_column("ab\ncd", 0) == (1, 1)
     assert line_and_column("ab\ncd", 2) == (1, 3)
@@ -92,17 +90,36 @@ def test_lines_and_columns_count_from_one() -> None:
     assert line_and_column("ab\n\n", 4) == (3, 1)
 
 
+def flaws(text: str) -> list[tuple[str, str]]:
+    """Return the code and the pointer of each flaw of the value in `text`."""
+    reader = Reader(text)
+    reader.read()
+    return [(each.code, join_pointer(each.way)) for each in reader.flaws]
+
+
 def test_p06_all_duplicate_keys_are_found() -> None:
     text = '{"a": 1, "b": [{"x": 1, x: 2}, {"x": 3}], "a": {"c": 1, "\\u0063": {}}, "d": {"c": 1}}'
-    found = [(each.pointer, text[each.span.start : each.span.end]) for each in duplicate_keys(text)]
-    assert found == [("/b/0/x", "x"), ("/a", '"a"'), ("/a/c", '"\\u0063"')]
-    assert len(duplicate_keys('{"a":1' + ',"a":1' * 500 + "}", most=7)) == 7
+    found = [("duplicate-key", "/b/0/x"), ("duplicate-key", "/a"), ("duplicate-key", "/a/c")]
+    assert flaws(text) == found
+    assert len(flaws('{"a":1' + ',"a":1' * 500 + "}")) == 500
+    assert len(flaws('{"a":1' + ',"a":1' * 5_000 + "}")) == 1_000
 
 
-def test_words_are_found_with_their_pointers() -> None:
-    text = '{"a": [NaN, "NaN", 1], "NaN": {NaN: NaN}}'
-    found = find_words(text, lambda word: word == "NaN")
-    assert [each.pointer for each in found] == ["/a/0", "/NaN/NaN"]
+def test_bad_numbers_and_characters_are_found_with_their_pointers() -> None:
+    text = '{"a": [NaN, "NaN", 1], "NaN": {NaN: NaN, "x": "\\u0000"}}'
+    assert flaws(text) == [
+        ("bad-number", "/a/0"), ("bad-number", "/NaN/NaN"), ("bad-encoding", "/NaN/x"),
+    ]  # fmt: skip
+
+
+def read_or_refuse(text: str) -> None:
+    """Read `text`; where it is refused, its place is in the text."""
+    at = 0
+    try:
+        Reader(text).read()
+    except (Refused, RecursionError) as refused:
+        at = getattr(refused, "at", 0)
+    assert 0 <= at <= len(text)
 
 
 @settings(deadline=None, max_examples=60)
@@ -127,13 +144,13 @@ def test_every_value_of_json_is_found_where_it_stands(value: Json, data: st.Data
 def test_no_text_makes_the_scan_fail(text: str, pointer: str) -> None:
     span = locate(text, pointer)
     assert span is None or 0 <= span.start <= span.end <= len(text)
-    duplicate_keys(text)
+    read_or_refuse(text)
 
 
 @pytest.mark.parametrize("text", ["[" * 1_000_000, '{"a":' * 300_000, '{"' * 500_000])
 def test_no_depth_makes_the_scan_fail(text: str) -> None:
     locate(text, "/a/a/a")
-    duplicate_keys(text)
+    read_or_refuse(text)
 
 
 @pytest.mark.parametrize(
@@ -171,8 +188,8 @@ def test_elements_of_loose_json_are_found(size: int) -> None:
         2, "x]", {c: [[1], 2,],}, ], steps: [9]}"""
     reader = Elements("steps")
     pieces = (text[at : at + size] for at in range(0, len(text), size))
-    found = [strict_json(each) for piece in pieces for each in reader.feed(piece)]
-    assert [json.loads(each.text) if isinstance(each, Strict) else None for each in found] == [
+    found = [Reader(each).read() for piece in pieces for each in reader.feed(piece)]
+    assert found == [
         {"a": '}"', "b": "\\"},
         2,
         "x]",

@@ -14,16 +14,17 @@ from functools import partial
 from typing import Final
 
 from toolplan.dialects import form, has_key, values
-from toolplan.dialects.form import read_list
-from toolplan.dialects.paths import SEGMENTS, is_plain, read_path
-from toolplan.dialects.stream import JsonSteps, all_steps
+from toolplan.dialects.form import JsonSteps, all_steps, read_list
+from toolplan.dialects.values import SEGMENTS, is_plain, read_path
 from toolplan.plan.canonical import (
     IdCheck,
     Parsed,
     ParsedText,
     Report,
     StepFields,
+    Syntax,
     TextProblem,
+    Written,
     free_id,
     is_id,
     shown,
@@ -83,7 +84,7 @@ class _Steps:
 
     def __init__(self, report: Report, taken: Iterable[str] = ()) -> None:
         self._ids: dict[str, str] = {}  # by label
-        self.syntax = values.Syntax(partial(_read_text, self._ids), values.write_none)
+        self.syntax = Syntax(partial(_read_text, self._ids), values.write_none)
         self._report = report
         self._check = IdCheck(report)
         self._taken = frozenset(taken)
@@ -110,7 +111,7 @@ class _Steps:
         return Step(fields.step, tool, fields.args(("arguments",), self.syntax))
 
 
-def _output(item: Json, syntax: values.Syntax, report: Report) -> Value:
+def _output(item: Json, syntax: Syntax, report: Report) -> Value:
     call = item if isinstance(item, dict) else {}
     report.unknown_fields(call, _FIELDS, "/output", None, _OTHER_NAMES)
     arguments = call.get("arguments", {})
@@ -165,14 +166,14 @@ def _written(path: Path) -> str:
     return "".join(f"[{each}]" if isinstance(each, int) else f".{each}" for each in path)
 
 
-def _syntax(labels: Mapping[str, str]) -> values.Syntax:
+def _syntax(labels: Mapping[str, str]) -> Syntax:
     """Return the syntax of a plan whose steps have these labels, by id."""
     ids = {label: name for name, label in labels.items()}
 
-    def write(value: values.Written) -> str:
+    def write(value: Written) -> str:
         return values.write_parts(value, lambda ref: f"${labels[ref.step]}{_written(ref.path)}$")
 
-    return values.Syntax(partial(_read_text, ids), write)
+    return Syntax(partial(_read_text, ids), write)
 
 
 def _read_text(ids: Mapping[str, str], text: str) -> ParsedText:

@@ -17,9 +17,16 @@ from typing import Final, TypeAlias
 from msgspec import Struct
 
 from toolplan.dialects import form, has_key, values
-from toolplan.dialects.form import read_list
-from toolplan.dialects.stream import JsonSteps, all_steps
-from toolplan.plan.canonical import Parsed, ParsedText, Report, StepFields, TextProblem
+from toolplan.dialects.form import JsonSteps, all_steps, read_list
+from toolplan.plan.canonical import (
+    Parsed,
+    ParsedText,
+    Report,
+    StepFields,
+    Syntax,
+    TextProblem,
+    Written,
+)
 from toolplan.plan.diagnostics import Diagnostic
 from toolplan.plan.model import Limits, Literal, Plan, Ref, Signature, Step, positional
 from toolplan.plan.path import Json, Path
@@ -61,14 +68,14 @@ def _numbers(plan: Plan, signatures: form.Signatures | None) -> dict[tuple[str, 
 def _unsaid(plan: Plan, signatures: form.Signatures | None) -> list[Diagnostic]:
     numbers = _numbers(plan, signatures)
     outputs = {f"{_PREFIX}{n}": _Output(Ref(*key)) for key, n in numbers.items()}
-    syntax = values.Syntax(partial(_read_text, outputs, False), partial(_write_value, numbers))
+    syntax = Syntax(partial(_read_text, outputs, False), partial(_write_value, numbers))
     says = form.Says("Seal-Tools", frozenset(), partial(_refusal, numbers, signatures))
     return form.unsaid(plan, says, syntax, [step.id for step in plan.steps])
 
 
 def _write(plan: Plan, signatures: form.Signatures | None) -> str:
     numbers = _numbers(plan, signatures)
-    syntax = values.Syntax(values.read_plain, partial(_write_value, numbers))
+    syntax = Syntax(values.read_plain, partial(_write_value, numbers))
     return form.write_list(
         {
             "api": step.tool,
@@ -117,7 +124,7 @@ class _Steps:
     def step(self, item: Json, at: int) -> Step:
         """Return the step at position `at`."""
         read = partial(_read_text, self._outputs.known, self._outputs.is_partial)
-        args = self._fields[at].args(("parameters",), values.Syntax(read, values.write_none))
+        args = self._fields[at].args(("parameters",), Syntax(read, values.write_none))
         return Step(f"s{at}", self._tools[at], args)
 
 
@@ -223,7 +230,7 @@ def _resolve(
     return TextProblem("unknown-step", f"No step has the output {name}.", _HELP)
 
 
-def _write_value(numbers: _Number, value: values.Written) -> str:
+def _write_value(numbers: _Number, value: Written) -> str:
     return values.write_parts(value, lambda ref: f"{_PREFIX}{numbers[ref.step, ref.path]}")
 
 

@@ -19,7 +19,16 @@ from msgspec.structs import replace
 from benchmarks.dialects.links import read_links, with_links, write_links
 from toolplan.dialects import form, has_key, json_text, values
 from toolplan.dialects.form import bounded
-from toolplan.plan.canonical import Parsed, ParsedText, Report, StepFields, TextProblem, shown
+from toolplan.plan.canonical import (
+    Parsed,
+    ParsedText,
+    Report,
+    StepFields,
+    Syntax,
+    TextProblem,
+    Written,
+    shown,
+)
 from toolplan.plan.diagnostics import Diagnostic, suggest
 from toolplan.plan.model import (
     Limits,
@@ -64,7 +73,7 @@ _REFERENCE = re.compile(
 _SEGMENT = re.compile(r"\.([A-Za-z_][A-Za-z0-9_]*)|\[([0-9]+)\]")
 
 
-def _plan_syntax(plan: Plan) -> values.Syntax:
+def _plan_syntax(plan: Plan) -> Syntax:
     return _References([s.id for s in plan.steps], [s.tool for s in plan.steps]).syntax
 
 
@@ -109,7 +118,7 @@ class _References:
 
     def __init__(self, ids: Sequence[str], tools: Sequence[str]) -> None:
         self.by_tool = False
-        self.syntax = values.Syntax(self._read_text, self._write)
+        self.syntax = Syntax(self._read_text, self._write)
         self._ids = ids
         self._numbers = {name: at for at, name in enumerate(ids)}
         self._users: dict[str, list[str]] = {}
@@ -135,7 +144,7 @@ class _References:
         name = self._ids[number] if number < len(self._ids) else f"s{number}"
         return (Ref(name, _path(found["path"])),)
 
-    def _write(self, value: values.Written) -> str:
+    def _write(self, value: Written) -> str:
         return values.write_parts(value, lambda ref: f"<node-{self._numbers[ref.step]}>")
 
 
@@ -175,9 +184,7 @@ def _field(document: Mapping[str, Json], names: Sequence[str]) -> Json:
     return next((document[name] for name in names if name in document), None)
 
 
-def _args(
-    node: StepFields, tool: str, signatures: _Signatures, syntax: values.Syntax
-) -> dict[str, Value]:
+def _args(node: StepFields, tool: str, signatures: _Signatures, syntax: Syntax) -> dict[str, Value]:
     written = node.item.get("arguments")
     if isinstance(written, dict):
         return node.args(("arguments",), syntax)

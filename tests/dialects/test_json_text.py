@@ -211,6 +211,15 @@ def test_p05_two_different_plans_are_refused_because_either_may_be_meant(form: s
     assert codes(parsed) == ["syntax"]
 
 
+@pytest.mark.parametrize("other", ["true", "1.0", "[1]", '1, "y": null'])
+def test_p05_plans_that_differ_only_in_the_type_of_a_value_are_two(other: str) -> None:
+    for one, two in ((TEXT, with_argument(other)), (with_argument(other), TEXT)):
+        parsed = TOOLPLAN.parse(f"A:\n{one}\nB:\n{two}")
+        assert parsed.plan is None
+        assert codes(parsed) == ["syntax"]
+    assert TOOLPLAN.parse(f"A:\n{TEXT}\nagain:\n{TEXT}").plan == PLAN
+
+
 def test_p06_every_duplicate_key_is_reported_with_its_place() -> None:
     text = TEXT.replace('"x": 1', '"x": 1, "y/": {"a": 1, "a": 2}, "x": 3, "x": 4')
     expected = [

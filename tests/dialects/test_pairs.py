@@ -15,7 +15,7 @@ import pytest
 
 from toolplan.dialects import DIALECTS
 from toolplan.plan.canonical import dump
-from toolplan.plan.text import line_and_column
+from toolplan.plan.text.places import line_and_column
 
 HERE = Path(__file__).parent
 CASES = sorted(HERE.glob("*/*.txt"))

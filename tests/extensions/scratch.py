@@ -18,7 +18,7 @@ from toolplan.compiler.rules import PlanContext, Problem, rule
 from toolplan.dialects import Dialect, StepStream
 from toolplan.plan.diagnostics import CannotExpress, Diagnostic, Severity
 from toolplan.plan.model import Literal, Ref, Signature, Value
-from toolplan.plan.text import Span
+from toolplan.plan.text.loose import Span
 from toolplan.planners import Attempt, Draft, DraftText, Planner, Proposal, Question
 from toolplan.planners.context import PlannerContext
 from toolplan.providers import Ended, ModelRequest, Piece, Text, Usage

@@ -19,7 +19,7 @@ from toolplan.base.extensions import KINDS, EntryPoint, ExtensionError
 from toolplan.compiler.rules import PlanContext, Problem, Rule, diagnose, rule
 from toolplan.compiler.rules._all import guarded_rules
 from toolplan.dialects import Dialect
-from toolplan.dialects._guarded import guarded_dialect
+from toolplan.dialects._base import guarded_dialect
 from toolplan.plan.diagnostics import CannotExpress
 from toolplan.plan.model import Plan, Step
 from toolplan.planners import Draft, DraftText, Question, Remembering

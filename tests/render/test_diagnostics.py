@@ -9,7 +9,8 @@ from rich.console import Console
 
 from tests.render.screens import on_console
 from toolplan.plan.diagnostics import Diagnostic, Severity
-from toolplan.plan.text import Span, locate
+from toolplan.plan.text.loose import Span
+from toolplan.plan.text.places import locate
 from toolplan.show.console import Rendered
 from toolplan.show.diagnostics import (
     DiagnosticView,

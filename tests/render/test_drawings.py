@@ -17,7 +17,7 @@ from toolplan.events import StepState
 from toolplan.plan.diagnostics import Diagnostic, Severity
 from toolplan.plan.model import Literal, Plan, Ref, Step, When
 from toolplan.plan.path import EVERY
-from toolplan.plan.text import Span
+from toolplan.plan.text.loose import Span
 from toolplan.show.diagnostics import Located, sarif
 from toolplan.show.drawings import MOST_WIDTH, mermaid, svg
 

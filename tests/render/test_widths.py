@@ -35,7 +35,7 @@ from toolplan.plan.comparison import compare_plans
 from toolplan.plan.diagnostics import Diagnostic, Severity
 from toolplan.plan.model import Array, Literal, Plan, Ref, Step, Template, When
 from toolplan.plan.path import EVERY, Json
-from toolplan.plan.text import Span
+from toolplan.plan.text.loose import Span
 from toolplan.policy import Flow, Label, Need, Source, Trust, Verdict
 from toolplan.policy.approval import EffectStep
 from toolplan.policy.consent import Effect, Origin

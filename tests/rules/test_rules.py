@@ -35,9 +35,8 @@ def said(case: Path) -> str:
     allow = document.get("allow")
     learned = {name: LearnedOutput(*each) for name, each in document.get("learned", {}).items()}
     tools = Toolbox(replace(tool, learned=learned.get(tool.name)) for tool in TOOLS.values())
-    allowed = None if allow is None else frozenset(allow)
-    policy = Policy.from_json(document.get("policy", {}))
-    context = PlanContext(parsed.plan, tools, allowed, policy)
+    policy = replace(Policy.from_json(document.get("policy", {})), allow=allow and tuple(allow))
+    context = PlanContext(parsed.plan, tools, policy)
     lines: list[str] = []
     for each in diagnose(context):
         lines.append(f"{each.severity.value}[{each.code}] {each.step} {each.pointer}")

@@ -18,7 +18,7 @@ from toolplan.show.summary.summariser import Summariser
 from toolplan.storage.memory import MemoryFault, SqliteMemory
 from toolplan.testing import Gives, Hangs, Raises, ScriptedTools
 from toolplan_adapters.clear import Executor, Orchestrator, PlannerAgent, Progress, ToolInfo
-from toolplan_adapters.clear.endpoint import ProviderModel
+from toolplan_adapters.clear.planner import ProviderModel
 
 
 async def test_a_query_is_planned_run_and_answered() -> None:

@@ -27,7 +27,7 @@ from toolplan_adapters.clear import (
     ToolResult,
     register_all_tools,
 )
-from toolplan_adapters.clear.endpoint import as_model
+from toolplan_adapters.clear.planner import as_model
 
 
 def agent(

@@ -24,7 +24,7 @@ from toolplan.base.extras import extras, install_command
 from toolplan.base.release import own_version
 from toolplan.compiler.rules import all_rules
 from toolplan.compiler.rules._all import guarded_rules
-from toolplan.dialects._guarded import guarded_dialect
+from toolplan.dialects._base import guarded_dialect
 from toolplan.planners.guarded import guarded_factory
 from toolplan.policy import Policy, Vouched
 from toolplan.providers import configured_models

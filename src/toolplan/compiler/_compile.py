@@ -17,7 +17,7 @@ from toolplan.dates import Times
 from toolplan.dialects import known_dialect
 from toolplan.plan.canonical import Parsed, dump, load
 from toolplan.plan.diagnostics import ABOUT_KEYS, REMOVED, Diagnostic, Edit, Fix, Removed, Severity
-from toolplan.plan.model import Limits, Plan, split_pointer
+from toolplan.plan.model import Limits, Plan, json_at, split_pointer
 from toolplan.plan.path import Json
 from toolplan.policy import Flow, Policy, Verdict
 from toolplan.policy.approval import digest_of
@@ -246,7 +246,7 @@ def _fixed(
         plan = _apply(context.plan, fixes, document) if fixes and rounds_left else None
         if plan is None:
             break
-        context = PlanContext(plan, context.tools, context.allowed, context.policy, context.times)
+        context = PlanContext(plan, context.tools, context.policy, context.times)
     diagnostics = (
         each if key in found else replace(each, fixed=True) for key, each in reported.items()
     )
@@ -263,15 +263,10 @@ def _with_old_values(found: Diagnostic, document: Json) -> Diagnostic:
 
 
 def _value_at(document: Json, pointer: str) -> Json | Removed:
-    place = document
-    for token in split_pointer(pointer):
-        if isinstance(place, dict) and token in place:
-            place = place[token]
-        elif isinstance(place, list) and token.isdecimal() and int(token) < len(place):
-            place = place[int(token)]
-        else:
-            return REMOVED
-    return place
+    try:
+        return json_at(document, pointer)
+    except LookupError:
+        return REMOVED
 
 
 def output_schemas(plan: Plan, tools: Tools) -> dict[str, Json]:
@@ -331,8 +326,7 @@ def _kind(value: object) -> str:
 def _context(
     plan: Plan, tools: Tools | None, policy: Policy, times: Times | None = None
 ) -> PlanContext:
-    allowed = None if policy.allow is None else frozenset(policy.allow)
-    return PlanContext(plan, None if tools is None else toolbox(tools), allowed, policy, times)
+    return PlanContext(plan, None if tools is None else toolbox(tools), policy, times)
 
 
 def _apart(fixes: Iterable[Fix]) -> list[Fix]:

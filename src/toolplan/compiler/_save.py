@@ -11,7 +11,8 @@ from toolplan.plan.canonical import dump
 from toolplan.plan.diagnostics import CannotExpress, renamed
 from toolplan.plan.model import Plan, escape_pointer, split_pointer
 from toolplan.plan.path import Json
-from toolplan.plan.text import Change, Insert, Rename, Replace, Span, edited, rewritten, spliced
+from toolplan.plan.text.loose import Span
+from toolplan.plan.text.places import Change, Insert, Rename, Replace, edited, rewritten, spliced
 
 
 def fixed_text(text: str, dialect: str = "toolplan", tools: Tools | None = None) -> str | None:

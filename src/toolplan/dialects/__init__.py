@@ -7,12 +7,9 @@ from typing import Final
 from toolplan.base.errors import ToolplanError
 from toolplan.base.extensions import Extensions
 from toolplan.base.extras import check_beside
-from toolplan.dialects import _guarded
-from toolplan.dialects._base import Choosing, Dialect, StepStream, has_key
+from toolplan.dialects._base import Choosing, Dialect, StepStream, guarded_dialect, has_key
 
-DIALECTS: Final[Mapping[str, Dialect]] = Extensions[Dialect](
-    "toolplan.dialects", lambda entry, offered: _guarded.guarded_dialect(entry, offered)
-)
+DIALECTS: Final[Mapping[str, Dialect]] = Extensions[Dialect]("toolplan.dialects", guarded_dialect)
 """Every dialect by its name."""
 
 

@@ -7,20 +7,26 @@ never taken for a line of the plan.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 from msgspec import Struct
 
 from toolplan.dialects import form
-from toolplan.dialects._literals import ArgumentReader, Way
-from toolplan.dialects._numbered import Marks, References
-from toolplan.dialects.characters import checked, syntax
+from toolplan.dialects._literals import CallReader, Marks
+from toolplan.dialects.characters import checked, report_flaws, syntax
 from toolplan.dialects.form import Signatures, cannot
-from toolplan.plan.canonical import DEEPEST, Parsed, Report, shown
+from toolplan.plan.canonical import (
+    DEEPEST,
+    Notation,
+    Parsed,
+    Report,
+    shown,
+)
+from toolplan.plan.canonical import Syntax as Values
 from toolplan.plan.diagnostics import Diagnostic
 from toolplan.plan.model import Limits, Plan, Step, Value, split_pointer
-from toolplan.plan.text import ELLIPSIS, Span, begins_with_ellipsis
+from toolplan.plan.text.loose import ELLIPSIS, Refused, Span, begins_with_ellipsis
 
 TOOL_NAME: Final = re.compile(r"[^\W\d][\w.:/-]*+")
 """What the name of a tool looks like in a call; `fullmatch` it."""
@@ -84,7 +90,7 @@ class Reading(Struct):
     text: str
     syntax: Syntax
     report: Report
-    references: References
+    notation: Notation
     signatures: Signatures | None
     limits: Limits
     noise: dict[str, None]
@@ -101,11 +107,28 @@ class Reading(Struct):
         args = {} if call.args is None else self.syntax.arguments(self, call.args, tool, at)
         return Step(f"s{at}", tool, args, thought=call.thought)
 
-    def reader(self, text: str, span: Span, at: int, report: Report) -> ArgumentReader:
-        """Return a reader of the arguments of step `at`, which stand at `span` of `text`."""
+    def arguments(
+        self, text: str, span: Span, at: int, names: Sequence[str] = ()
+    ) -> tuple[CallReader, Refused | None]:
+        """Read the arguments of step `at`, which stand at `span` of `text`.
+
+        Those by position have `names`. The reader has what was read before the text was refused.
+        """
         most = max(min(self.limits.depth, DEEPEST) - _AROUND_VALUES, 0)
-        way: Way = ["steps", at, "args"]
-        return ArgumentReader(text, *span, report, way, most, self.references, self.noise)
+        reader = CallReader(text, span, self.syntax.marks.bare_end, most=most)
+        reader.way += ("steps", str(at), "args")
+        try:
+            reader.read_arguments(names)
+        except Refused as refused:
+            return reader, refused
+        return reader, None
+
+    def values(self, reader: CallReader, at: int) -> dict[str, Value]:
+        """Return the arguments that `reader` has read, and report their flaws."""
+        self.noise.update(reader.noise)
+        report_flaws(reader.flaws, self.report, f"s{at}")
+        read = Values(self.notation.parse, self.notation.print, mark=self.notation.mark)
+        return read.read_members(reader.named, f"/steps/{at}/args", f"s{at}", self.report)
 
     def names(self, tool: str) -> tuple[str, ...] | None:
         """Return the names of the arguments of `tool`, None where it is not known."""
@@ -138,8 +161,8 @@ def read(written: Syntax, text: str, signatures: Signatures | None, limits: Limi
             taken = f"The number {call.number} is taken by an earlier step."
             help_ = "Every step needs a number of its own."
             report.error("duplicate-id", taken, f"/steps/{at}/id", f"s{at}", help_)
-    references = References(written.marks, ids, frozenset(lines.closers - ids.keys()))
-    reading = Reading(clean, written, report, references, signatures, limits, lines.noise)
+    notation = written.marks.notation(ids, lines.closers - ids.keys())
+    reading = Reading(clean, written, report, notation, signatures, limits, lines.noise)
     try:
         plan = Plan(tuple(reading.step(call, at) for at, call in enumerate(lines.calls)))
     except RecursionError:
@@ -203,15 +226,20 @@ def find(
     return found or call.span
 
 
-def write(plan: Plan, written: Syntax, call: Callable[[int, Step, Mapping[str, int]], str]) -> str:
-    """Return the lines of `plan`; `call` writes one by its number, given those of all steps."""
-    numbers = {step.id: at for at, step in enumerate(plan.steps, start=1)}
+def write(plan: Plan, written: Syntax, call: Callable[[int, Step, Notation], str]) -> str:
+    """Return the lines of `plan`; `call` writes one by its number, in the notation of the plan."""
+    notation = written.marks.notation(numbered(plan))
     lines: list[str] = []
     for at, step in enumerate(plan.steps, start=1):
         if step.thought is not None:
             lines.append(f"{written.thought} {step.thought}")
-        lines.append(call(at, step, numbers))
+        lines.append(call(at, step, notation))
     return "\n".join(lines) + "\n"
+
+
+def numbered(plan: Plan) -> dict[int, str]:
+    """Return the ids of the steps of `plan` by the numbers that they are written with."""
+    return {at: step.id for at, step in enumerate(plan.steps, start=1)}
 
 
 def unsaid(plan: Plan, written: Syntax) -> Iterator[Diagnostic]:

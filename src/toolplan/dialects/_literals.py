@@ -1,25 +1,32 @@
-"""Values as Python programs write them: text in either quote, numbers, constants, lists, dicts.
+"""The arguments of calls: values as Python programs write them, and references by number.
 
-JSON's constants are read too, and a reference may stand bare where a value may. Nothing is ever
-evaluated: this reader of the arguments of a call takes each character once, limits depth, and has
-no names, operators or calls.
+Text stands in either quote, and there are numbers, constants, lists and dicts. JSON's constants are
+read too, and a reference may stand bare where a value may. Nothing is ever evaluated: this reader
+takes each character once, limits depth, and has no names, operators or calls.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
-from typing import Final, TypeAlias
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Final
 
-from msgspec import Struct, field
+from msgspec import Struct
 
-from toolplan.dialects._numbered import References
-from toolplan.dialects.characters import not_text, replaced
-from toolplan.dialects.json_text import LARGEST_INTEGER, bad_number, is_bad_number
-from toolplan.plan.canonical import Report, TextProblem, shown
-from toolplan.plan.model import Literal, Value, array, escape_pointer, object_
-from toolplan.plan.path import Json
-from toolplan.plan.text import ELLIPSIS, Span, begins_with_ellipsis
+from toolplan.plan.canonical import Notation, ReferenceSyntaxError, TextProblem, shown
+from toolplan.plan.diagnostics import Severity
+from toolplan.plan.model import Ref
+from toolplan.plan.path import Json, Path, PathSyntaxError
+from toolplan.plan.text.loose import (
+    LARGEST_INTEGER,
+    Reader,
+    Refused,
+    Span,
+    Way,
+    is_bad_number,
+    replaced,
+)
+from toolplan.plan.text.tokens import DEEPEST
 
 # Possessive, and complete even where the closing quotes are missing, so that no text makes a scan
 # go over a character twice. A group `…q` takes part only where the text ends well.
@@ -31,7 +38,6 @@ _STRING: Final = (
 )
 _TEXT = re.compile(rf"(?P<raw>[rR])?(?:{_STRING})", re.DOTALL)
 _TEXT_START = re.compile(r"""[rR]?["']""")
-_TEXT_STARTS: Final = frozenset("\"'rR")
 # brackets with neither text nor other brackets inside are passed over together
 _BRACKET_OR_PASSED = re.compile(
     rf"(?:{_STRING})|\#[^\n]*+|(?P<flat>[\[{{][^()\[\]{{}}\"'#]{{0,80}}+[\]}}])"
@@ -39,7 +45,6 @@ _BRACKET_OR_PASSED = re.compile(
     re.DOTALL,
 )
 _SPACE = re.compile(r"(?:[ \t\r\n\f]++|\#[^\n]*+)*+")
-_SPACE_STARTS: Final = frozenset(" \t\r\n\f#")
 _NUMBER = re.compile(
     r"[+-]?(?:(?:0|[1-9][0-9]*+)(?:\.[0-9]*+)?+|\.[0-9]++)(?:[eE][+-]?[0-9]++)?+(?![\w.])"
 )
@@ -59,19 +64,6 @@ _NAMED_ESCAPES: Final = {
 _CONSTANTS: Final[Mapping[str, bool | None]] = {
     "True": True, "true": True, "False": False, "false": False, "None": None, "null": None,
 }  # fmt: skip
-_NO_NUMBERS: Final = ("NaN", "nan", "Infinity", "inf")
-_CLOSERS: Final = {"[": "]", "(": ")", "{": "}"}
-
-Way: TypeAlias = "list[str | int]"
-
-
-class LiteralError(ValueError):
-    """The text at `offset` is not a value, or not a list of arguments; `str(error)` says why."""
-
-    def __init__(self, message: str, offset: int, code: str = "syntax") -> None:
-        super().__init__(message)
-        self.offset = offset
-        self.code = code
 
 
 def call_end(text: str, start: int, end: int) -> int | None:
@@ -111,50 +103,154 @@ def print_literal(value: Json) -> str:
             return repr(value)
 
 
-class ArgumentReader(Struct):
-    """Reads the arguments of one call: `text` from `at` to `end`.
+NUMBER: Final = re.compile(r"[0-9]++")
+"""The number of a step. `number_of` says which of them are none."""
 
-    `named` are those that were read, `nameless` counts those by position that have no name.
-    References stand in quoted texts and, where they have a pattern `bare`, without quotes. `way` is
-    the place of what is read, below `steps`. `noise` collects what was spelled loosely. `most`
-    lists, tuples and dicts may stand in one another.
-    `spans` collects the place of each value, where it is asked for.
+_LONGEST_NUMBER: Final = 9
+
+
+class Mention(Struct, frozen=True):
+    """A reference as it was read: the number of a step, the path in its output, where it ends.
+
+    `is_sure` says that it can be nothing else: a number without a step is then a mistake, not text.
     """
 
-    text: str
-    at: int
+    number: int
+    path: Path
     end: int
-    report: Report
-    way: Way
-    most: int
-    references: References
-    noise: dict[str, None]
-    spans: dict[tuple[str | int, ...], Span] | None = None
-    named: dict[str, Value] = field(default_factory=dict[str, Value])
-    nameless: int = 0
-    depth: int = 0
+    is_sure: bool
 
-    def read(self, names: Sequence[str]) -> None:
+
+class Marks(Struct, frozen=True):
+    """How a dialect refers to steps by number: `$1` or `#E1`; `$$1` is the text `$1`.
+
+    The number is read whole, so that `$10` is step 10 and never step 1 with a `0` behind it.
+    `mark`, `opening` and `closing` are those of `Notation`. `read(text, at)` reads what follows the
+    mark: None where that is text after all; it raises ReferenceSyntaxError or PathSyntaxError.
+    `write(number, path, behind)` is its inverse. `bare` matches what may be a reference outside of
+    quotes.
+    """
+
+    mark: str
+    opening: re.Pattern[str]
+    closing: re.Pattern[str]
+    read: Callable[[str, int], Mention | None]
+    write: Callable[[int, Path, str], str]
+    help: str
+    bare: re.Pattern[str] | None = None
+
+    def notation(self, ids: Mapping[int, str], closers: Collection[int] = ()) -> Notation:
+        """Return the notation of a plan whose steps have `ids` by their numbers.
+
+        `closers` are numbers that stand in the plan, and are not steps.
+        """
+        numbers = {name: number for number, name in ids.items()}
+
+        def read(text: str, at: int) -> tuple[Ref | TextProblem | None, int]:
+            try:
+                mention = self.read(text, at)
+            except (ReferenceSyntaxError, PathSyntaxError) as error:
+                shown = text[at - 1 : at + 40].partition("\n")[0]
+                said = f"The reference {shown!r} cannot be read: {error}."
+                return TextProblem("reference-syntax", said, self.help), at
+            if mention is None:
+                return None, at
+            if mention.number in ids:
+                return Ref(ids[mention.number], mention.path), mention.end
+            return self._unknown(text, at, mention, ids, closers), mention.end
+
+        return Notation(
+            self.mark,
+            self.opening,
+            self.closing,
+            read,
+            lambda ref, behind: self.write(numbers[ref.step], ref.path, behind),
+        )
+
+    def bare_end(self, text: str, at: int) -> int | None:
+        """Return where the reference ends that begins at `at` outside of quotes, if one does."""
+        if self.bare is None or not self.bare.match(text, at):
+            return None
+        try:
+            mention = self.read(text, at + 1)
+        except (ReferenceSyntaxError, PathSyntaxError):
+            return None
+        return None if mention is None else mention.end
+
+    def _unknown(
+        self,
+        text: str,
+        at: int,
+        mention: Mention,
+        ids: Mapping[int, str],
+        closers: Collection[int],
+    ) -> TextProblem:
+        """Return the problem of a number that no step has."""
+        number, written = mention.number, text[at - 1 : mention.end]
+        severity, help_ = Severity.ERROR, self.help
+        if number in closers:
+            said = f"{written!r} refers to the call that ends the plan, which gives nothing."
+        elif mention.is_sure or written == text:
+            said = f"There is no step {number} for {written!r} to refer to."
+            first, last = min(ids, default=number), max(ids, default=number)
+            help_ = f"The steps are {first} to {last}. {help_}"
+        else:  # a price inside of a text; one that is all of an argument has no sign
+            severity = Severity.WARNING
+            said = f"There is no step {number}, so {written!r} is text."
+            help_ = f"Where text is meant, `{self.mark}{written}` says so for certain."
+        return TextProblem("unknown-step", said, help_, severity)
+
+
+def number_of(digits: str) -> int | None:
+    """Return the number that `digits` spell, None where no plan would number a step so."""
+    if len(digits) > _LONGEST_NUMBER or (digits[0] == "0" and digits != "0"):
+        return None
+    return int(digits)
+
+
+class CallReader(Reader):
+    """Reads the arguments of one call, from `at` to `end` of `text`.
+
+    `named` are those that were read, `nameless` counts those by position that have no name.
+    `reference_end(text, at)` returns where a reference ends that stands outside of quotes; it is
+    read as the text that it is.
+    """
+
+    def __init__(
+        self,
+        text: str,
+        span: Span,
+        reference_end: Callable[[str, int], int | None],
+        *,
+        most: int = DEEPEST,
+        wanted: Collection[Way] = (),
+    ) -> None:
+        super().__init__(text, *span, most=most, wanted=wanted)
+        self.named: dict[str, Json] = {}
+        self.nameless = 0
+        self._reference_end = reference_end
+        self._trails = False  # a comma stands before the last closing bracket
+
+    def read_arguments(self, names: Sequence[str]) -> None:
         """Read all arguments; those given by position have `names` in order.
 
         Raises:
-            LiteralError: the text at its offset is not an argument. What was read before is kept.
+            Refused: the text is not a list of arguments. What was read before is kept.
         """
         position = 0
         has_names = False
         while self._next():
             if self.text.startswith("**", self.at, self.end):
                 has_names = True
-                self.at += 2
-                self._expect("{")
-                self._members(self._argument)
+                self._take(2)
+                self._unpacked()
             elif keyword := _KEYWORD.match(self.text, self.at, self.end):
                 has_names = True
-                self.at = keyword.end()
+                self._take(len(keyword[0]))
                 self._argument(keyword["name"])
             elif has_names:
                 what = "An argument without a name stands behind one with a name"
-                raise LiteralError(what, self.at)
+                raise Refused(what, self.at)
             elif position < len(names):
                 self._argument(names[position])
                 position += 1
@@ -165,115 +261,82 @@ class ArgumentReader(Struct):
                 self._expect(",", "',' or ')'")
 
     def _argument(self, name: str) -> None:
-        value = self._inner(name)
+        value = self._member(name)
         if name in self.named:
-            self._complain_twice(name, f"The argument {shown(name)} is given twice.")
-        else:
-            self.named[name] = value
+            what = f"The argument {shown(name)} is given twice."
+            self.complain("duplicate-key", what, "Keep one of the two.", name)
+        self.named[name] = value
 
-    def _complain_twice(self, key: str, message: str) -> None:
-        self.way.append(key)
-        self.complain(TextProblem("duplicate-key", message, "Keep one of the two."))
-        self.way.pop()
+    def _unpacked(self) -> None:
+        """Read the members of a dict as arguments; it is no level of its own."""
+        self._expect("{")
+        self._open.append("}")
+        self._most += 1
+        goes_on = not self._ends()
+        while goes_on:
+            key, _ = self._key()
+            self._argument(key)
+            goes_on = self._goes_on()
+        self._most -= 1
+        self._open.pop()
 
-    def _inner(self, label: str | int) -> Value:
-        self.way.append(label)
-        self._next()
-        start = self.at
-        value = self._value()
-        if self.spans is not None:
-            self.spans.setdefault(tuple(self.way), Span(start, self.at))
-        self.way.pop()
-        return value
-
-    def _value(self) -> Value:
-        char = self._next()
-        if char in _CLOSERS:
-            return self._nested(char)
-        if char in _TEXT_STARTS and _TEXT_START.match(self.text, self.at, self.end):
-            return self.references.read(self._string(), self.complain)
-        marks = self.references.marks
-        if char == marks.mark and marks.bare and marks.bare.match(self.text, self.at, self.end):
-            at = self.at
-            ref, end = self.references.mention(self.text, at + 1, self.complain, is_bare=True)
-            if at + 1 < end <= self.end:
-                self.at = end
-                return Literal(self.text[at:end]) if ref is None else ref
-        return Literal(self._scalar())
-
-    def _nested(self, opening: str) -> Value:
-        if self.depth >= self.most:
-            raise LiteralError("Lists and objects are nested too deep", self.at, "too-deep")
-        self.depth += 1
-        self.at += 1
-        value = self._dict() if opening == "{" else self._list(opening)
-        self.depth -= 1
-        return value
-
-    def _list(self, opening: str) -> Value:
-        closing = _CLOSERS[opening]
-        items: list[Value] = []
-        goes_on = True
-        while goes_on and self._next() != closing:
-            items.append(self._inner(len(items)))
-            goes_on = self._goes_on(closing)
-        if goes_on:
-            self.at += 1
-        if opening == "(":
-            if len(items) == 1 and not goes_on:
+    def _leaf(self, char: str) -> Json:
+        if char == "(":
+            self._begin(char)
+            items = self._list()
+            self._open.pop()
+            if len(items) == 1 and not self._trails:
                 return items[0]  # as in Python: brackets round a value, no tuple
             self.noise["a tuple for a list"] = None
-        return array(tuple(items)) if items else Literal([])
+            return items
+        if self._is_text():
+            return self.clean(self._text())
+        end = self._reference_end(self.text, self.at)
+        if end is not None and end <= self.end:
+            start = self.at
+            self._take(end - start)
+            return self.text[start:end]
+        return self._scalar()
 
-    def _dict(self) -> Value:
-        fields: dict[str, Value] = {}
-
-        def add(key: str) -> None:
-            if key in fields:
-                self._complain_twice(key, f"The key {shown(key)} stands twice.")
-            fields[key] = self._inner(key)
-
-        self._members(add)
-        return object_(tuple(fields.items()))
-
-    def _members(self, add: Callable[[str], None]) -> None:
-        """Read the members of a dict up to its end; `add` reads the value of a key."""
-        while self._next() != "}":
-            add(self._key())
-            if not self._goes_on("}"):
-                return
-        self.at += 1
-
-    def _key(self) -> str:
+    def _key(self) -> tuple[str, Span]:
         """Read a key and the colon behind it; keys are what they say, never references."""
         self._next()
-        if not _TEXT_START.match(self.text, self.at, self.end):
+        start = self.at
+        if not self._is_text():
             raise self._unexpected("a key in quotes")
-        key = self._string()
+        key = self._text()
+        key, span = self.clean(key, replaced(key)), Span(start, self.at)
         self._expect(":")
-        return key
+        return key, span
 
-    def _string(self) -> str:
+    def _repeated(self, key: str) -> None:
+        what = f"The key {shown(key)} stands twice."
+        self.complain("duplicate-key", what, "Keep one of the two.", key)
+
+    def _is_text(self) -> bool:
+        return _TEXT_START.match(self.text, self.at, self.end) is not None
+
+    def _text(self) -> str:
         """Read text in quotes.
 
         Python joins texts side by side; a model may have forgotten a comma, or to escape a quote.
         Only an empty text behind a space is certain to mean nothing.
         """
-        text = self._one_string()
+        text = self._one_text()
         end = self.at
-        while self._next() in _TEXT_STARTS and _TEXT_START.match(self.text, self.at, self.end):
+        while self._next() and self._is_text():
             start = self.at
-            if self._one_string() or start == end:
+            if self._one_text() or start == end:
                 what = "Two texts stand side by side: is a comma missing, or a quote not escaped?"
-                raise LiteralError(what, start)
+                raise Refused(what, start)
             self.noise["an empty text beside another"] = None
         return text
 
-    def _one_string(self) -> str:
+    def _one_text(self) -> str:
         token = _TEXT.match(self.text, self.at, self.end)
         if token is None or not (token["tdq"] or token["tsq"] or token["dq"] or token["sq"]):
-            raise LiteralError("The text in quotes does not end", self.at)
-        self.at = token.end()
+            raise Refused("The text in quotes does not end", self.at)
+        self._take(len(token[0]))
         body = token["double"] if token["dq"] else token["single"] if token["sq"] else None
         if body is None:
             body = token["triple_double"] if token["tdq"] else token["triple_single"]
@@ -281,65 +344,45 @@ class ArgumentReader(Struct):
             self.noise["line ends inside of text"] = None
         if token["raw"] or "\\" not in body:
             return body
-        text = _PAIR.sub(_joined, _ESCAPE.sub(_unescaped, body))
-        wrong = not_text(text)
-        if wrong is not None:
-            self.complain(TextProblem("bad-encoding", f"The text holds {wrong}."))
-        return replaced(text)
+        return _PAIR.sub(_joined, _ESCAPE.sub(_unescaped, body))
 
     def _scalar(self) -> bool | int | float | None:
         number = _NUMBER.match(self.text, self.at, self.end)
-        if number is None and begins_with_ellipsis(self.text[self.at : self.at + 3]):
-            raise LiteralError(ELLIPSIS, self.at, "ellipsis")
+        if number is None:
+            self._refuse_ellipsis(self.text[self.at : self.at + 3], self.at)
         found = number or _WORD.match(self.text, self.at, self.end)
         if found is None:
             raise self._unexpected("a value")
         word = found[0]
-        is_none = word.lstrip("+-") in _NO_NUMBERS
-        if number is None and not is_none and word not in _CONSTANTS:
-            raise LiteralError(f"{shown(word)} is not a value: text stands in quotes", self.at)
-        self.at = found.end()
-        if is_none or is_bad_number(word):
-            self.complain(bad_number(word))
-            return 0.0
-        if number is None:
-            return _CONSTANTS[word]
-        return int(word) if word.lstrip("+-").isdecimal() else float(word)
-
-    def complain(self, problem: TextProblem) -> None:
-        """Report a problem of the value that is being read."""
-        if not self.report.is_full(problem.severity):
-            place = "".join(f"/{escape_pointer(str(token))}" for token in self.way)
-            self.report.add(problem.at(place, f"s{self.way[1]}"))
+        if number is None and not is_bad_number(word) and word not in _CONSTANTS:
+            raise Refused(f"{shown(word)} is not a value: text stands in quotes", self.at)
+        self._take(len(word))
+        return _CONSTANTS[word] if word in _CONSTANTS else self.number(word)
 
     def _next(self) -> str:
-        """Move to the next token; return its first character, "" at the end."""
-        at = self.at
-        if at < self.end and self.text[at] not in _SPACE_STARTS:
-            return self.text[at]
-        space = _SPACE.match(self.text, at, self.end)
-        self.at = at = self.end if space is None else space.end()
-        return self.text[at] if at < self.end else ""
+        space = _SPACE.match(self.text, self.at, self.end)
+        self.at = self.end if space is None else space.end()
+        return self.text[self.at] if self.at < self.end else ""
 
-    def _goes_on(self, closing: str) -> bool:
-        """Read a comma, and give True, or the `closing` bracket, and give False."""
-        if self._next() == ",":
-            self.at += 1
-            return True
-        self._expect(closing, f"',' or {closing!r}")
-        return False
+    def _goes_on(self) -> bool:
+        if self._ends():
+            self._trails = False
+            return False
+        self._expect(",", f"',' or {self._open[-1]!r}")
+        self._trails = self._ends()
+        return not self._trails
 
     def _expect(self, mark: str, wanted: str | None = None) -> None:
         if self._next() != mark:
             raise self._unexpected(wanted or repr(mark))
-        self.at += 1
+        self._take(1)
 
-    def _unexpected(self, wanted: str) -> LiteralError:
+    def _unexpected(self, wanted: str) -> Refused:
         if self.at >= self.end:
-            return LiteralError(f"The arguments end where {wanted} was expected", self.at)
+            return Refused(f"The arguments end where {wanted} was expected", self.at)
         run = _RUN.match(self.text, self.at, self.end)
         found = shown(self.text[self.at] if run is None else run[0])
-        return LiteralError(f"{found} stands where {wanted} was expected", self.at)
+        return Refused(f"{found} stands where {wanted} was expected", self.at)
 
 
 _TO_ESCAPE = re.compile('["\\\\\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]')

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import re
-from typing import Final
+from collections.abc import Iterable
 
-from toolplan.plan import text as source
 from toolplan.plan.canonical import Report
 from toolplan.plan.diagnostics import Diagnostic, Severity
-from toolplan.plan.model import Limits
-
-REPLACEMENT: Final = "\ufffd"
-"""Stands where no character can: the text around it keeps its place."""
-
-_NO_CHARACTER = re.compile("[\x00\ud800-\udfff]")
+from toolplan.plan.model import Limits, join_pointer
+from toolplan.plan.text.loose import Flaw, not_text, replaced
+from toolplan.plan.text.places import line_and_column
 
 
 def fits(text: str, limits: Limits, report: Report) -> bool:
@@ -46,29 +41,25 @@ def checked(text: str, limits: Limits, report: Report) -> str | None:
     if not fits(text, limits, report):
         return None
     text = without_mark(text, report)
-    found = _NO_CHARACTER.search(text)
-    if found is None:
-        return text
-    report_character(text, found.start(), report)
-    return replaced(text)
+    clean = replaced(text)
+    if clean != text:
+        differs = next(at for at, char in enumerate(text) if char != clean[at])
+        report_character(text, differs, report)
+    return clean
 
 
 def report_character(text: str, offset: int, report: Report) -> None:
     """Report the character at `offset`, which is none."""
-    line, column = source.line_and_column(text, offset)
-    said = f"The text holds {_called(text[offset])} (line {line}, column {column})."
+    line, column = line_and_column(text, offset)
+    said = f"The text holds {not_text(text[offset])} (line {line}, column {column})."
     report.error("bad-encoding", said, help="Save it as UTF-8.")
 
 
-def not_text(text: str) -> str | None:
-    """Name what in `text` is not a character, such as a lone surrogate; None if nothing is."""
-    found = _NO_CHARACTER.search(text)
-    return None if found is None else _called(found[0])
-
-
-def replaced(text: str) -> str:
-    """Return `text` with a replacement for everything that is not a character."""
-    return _NO_CHARACTER.sub(REPLACEMENT, text)
+def report_flaws(flaws: Iterable[Flaw], report: Report, step: str | None = None) -> None:
+    """Report flaws of values, in `step` where they are in one."""
+    for code, message, way, help in flaws:
+        if not report.is_full():
+            report.error(code, message, join_pointer(way), step, help)
 
 
 def syntax(
@@ -81,10 +72,6 @@ def syntax(
     code: str = "syntax",
 ) -> Diagnostic:
     """Return a diagnostic: `text` is not a plan at `offset`; `message` has no full stop yet."""
-    line, column = source.line_and_column(text, offset)
+    line, column = line_and_column(text, offset)
     place = f"(line {line}, column {column})"
     return Diagnostic(code, Severity.ERROR, f"{message} {place}.", step, pointer, help)
-
-
-def _called(char: str) -> str:
-    return "a NUL character" if char == "\0" else "half a character (a lone surrogate)"

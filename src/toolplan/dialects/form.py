@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from typing import Final
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Final, Protocol
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from toolplan.dialects import json_text
 from toolplan.dialects._base import Signatures, StepStream
-from toolplan.plan import text as source
 from toolplan.plan.canonical import DEEPEST, Parsed, Report, Syntax, check_depth, read_steps, shown
 from toolplan.plan.diagnostics import CannotExpress, Diagnostic, Severity
 from toolplan.plan.model import (
@@ -24,12 +23,76 @@ from toolplan.plan.model import (
     Template,
     Value,
     escape_pointer,
+    json_at,
     located_refs,
     positional,
     split_pointer,
     step_refs,
 )
 from toolplan.plan.path import Json, json_type
+from toolplan.plan.text.loose import Span
+from toolplan.plan.text.places import locate
+from toolplan.plan.text.tokens import Elements
+
+
+class StepReader(Protocol):
+    """Reads the steps of one plan, in order; what is wrong is reported."""
+
+    def declare(self, item: Json) -> None:
+        """Declare the next step, so that later steps may refer to it."""
+        ...
+
+    def step(self, item: Json, at: int) -> Step:
+        """Return the step at position `at`, which is declared."""
+        ...
+
+
+def all_steps(items: Sequence[Json], reader: StepReader) -> tuple[Step, ...]:
+    """Return the steps that `items` are; each may refer to every other."""
+    for item in items:
+        reader.declare(item)
+    return tuple(reader.step(item, at) for at, item in enumerate(items))
+
+
+class JsonSteps:
+    """Reads the steps of a list under `key` of an object; without `key`, of a list."""
+
+    def __init__(
+        self, key: str | None, reader: Callable[[Report], StepReader], limits: Limits
+    ) -> None:
+        self._elements = Elements(key)
+        self._report = Report()
+        self._reader = reader(self._report)
+        self._limits = limits
+        self._count = 0
+        self._is_over = False
+
+    def feed(self, text: str) -> Sequence[Step]:
+        """Return the steps that `text`, the next piece, completes; none behind an error."""
+        steps: list[Step] = []
+        for element in () if self._is_over else self._elements.feed(text):
+            step = self._step(element)
+            if step is None:
+                self._is_over = True
+                break
+            steps.append(step)
+        return steps
+
+    def _step(self, element: str) -> Step | None:
+        read = json_text.read(element, lambda document: isinstance(document, dict), self._limits)
+        if read.block is None or any(each.blocks for each in read.diagnostics):
+            return None
+        item = read.block.document
+        if not check_depth([[item]], self._limits.depth, self._report):
+            return None
+        self._reader.declare(item)
+        step = self._reader.step(item, self._count)
+        self._count += 1
+        found = self._report.diagnostics
+        if any(each.blocks or (each.fix is not None and each.fix.safe) for each in found):
+            return None  # the step will be another one, or none, when the plan is whole
+        return step
+
 
 NO_LIMITS: Final = Limits(text_bytes=2**40, steps=2**31, depth=DEEPEST)
 """For text that was written here, when it is read back."""
@@ -61,7 +124,7 @@ class FunctionDialect(Struct, frozen=True, kw_only=True):
     name: str
     json: bool
     read: Callable[[str, Signatures | None, Limits], Parsed]
-    find: Callable[[str, str, bool], source.Span | None]
+    find: Callable[[str, str, bool], Span | None]
     unsaid: Callable[[Plan, Signatures | None], list[Diagnostic]]
     write: Callable[[Plan, Signatures | None], str]
     looks_like: Callable[[str], bool]
@@ -105,7 +168,7 @@ class FunctionDialect(Struct, frozen=True, kw_only=True):
             found or [cannot("What was written would be read otherwise.", "")],
         )
 
-    def locate(self, text: str, pointer: str, *, key: bool = False) -> source.Span | None:
+    def locate(self, text: str, pointer: str, *, key: bool = False) -> Span | None:
         """Return the place of the value that the canonical `pointer` names, or of its key."""
         return self.find(text, pointer, key)
 
@@ -200,15 +263,15 @@ class Form(Struct, frozen=True):
         rest = (each for each in loaded.diagnostics if each.pointer not in numbers)
         return Parsed(loaded.plan, (*found, *rest))
 
-    def find(self, text: str, pointer: str, key: bool) -> source.Span | None:
+    def find(self, text: str, pointer: str, key: bool) -> Span | None:
         """Return the place of what the canonical `pointer` names, None where there is no plan."""
         block = json_text.read(text, self.is_plan, NO_LIMITS).block
         if block is None:
             return None
         start = block.span.start
         native = self.places.native(block.document, pointer)
-        found = source.locate(text[start : block.span.end], native, key=key)
-        return found and source.Span(found.start + start, found.end + start)
+        found = locate(text[start : block.span.end], native, key=key)
+        return found and Span(found.start + start, found.end + start)
 
 
 def read_list(document: Json, title: str, limits: Limits, report: Report) -> list[Json] | None:
@@ -366,12 +429,7 @@ def _said(part: Value) -> str:
 
 def _at(document: Json, pointer: str) -> Json:
     """Return what `document` has at `pointer`, None where there is nothing."""
-    for token in split_pointer(pointer):
-        match document:
-            case dict():
-                document = document.get(token)
-            case list() if token.isascii() and token.isdigit() and len(token) < 10:
-                document = document[int(token)] if int(token) < len(document) else None
-            case _:
-                return None
-    return document
+    try:
+        return json_at(document, pointer)
+    except LookupError:
+        return None

@@ -1,40 +1,144 @@
 """From text to a JSON document, for every dialect that is JSON.
 
-Strict JSON comes first. In other text the block that reads as a plan is looked for, made strict by
-repairs that keep every token (`toolplan.plan.text`), and what was skipped or repaired is reported.
-All else is refused with its place. What ends inside a value is refused too: a plan that
-was cut off is not completed by adding brackets, because steps may be missing.
+Strict JSON comes first. In other text the block that reads as a plan is looked for, among prose,
+code fences and `<think>` blocks, made strict by repairs that keep every token
+(`toolplan.plan.text.loose`), and what was skipped or repaired is reported. A block is a pair of
+matching brackets that stands in no other such pair; all blocks are found in one pass. All else is
+refused with its place. What ends inside a value is refused too: a plan that was cut off is not
+completed by adding brackets, because steps may be missing.
 """
 
 from __future__ import annotations
 
 import heapq
 import json
-import math
 import re
 from collections.abc import Callable
-from decimal import Decimal
 from typing import Final, TypeAlias
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from toolplan.dialects import _blocks
-from toolplan.dialects._blocks import Segments
-from toolplan.dialects.characters import (
-    REPLACEMENT,
-    fits,
-    not_text,
-    replaced,
-    report_character,
-    syntax,
-    without_mark,
-)
-from toolplan.plan import text as source
-from toolplan.plan.canonical import Report, TextProblem, check_depth
+from toolplan.dialects.characters import fits, report_character, report_flaws, syntax, without_mark
+from toolplan.plan.canonical import Report, check_depth
 from toolplan.plan.diagnostics import Diagnostic
-from toolplan.plan.model import Limits, escape_pointer
+from toolplan.plan.model import Limits, Literal
 from toolplan.plan.path import Json
+from toolplan.plan.text.loose import (
+    REPLACEMENT,
+    Reader,
+    Refused,
+    Span,
+    is_bad_number,
+    nearest,
+    not_text,
+)
+from toolplan.plan.text.tokens import LINE_TOKEN, TOKEN
+
+MOST_OPEN: Final = 1_000
+"""So many brackets may be open together; prose has no more, and plans have far fewer."""
+
+MOST_MARKS: Final = 500_000
+"""Brackets, commas and colons of a segment; a plan as long as a text may be has half as many."""
+
+_MOST_SEGMENTS: Final = 1_000
+"""The most fences that are read; the text after them is one segment."""
+
+_CUT = re.compile(
+    r"(?P<think>^[ \t]*<think(?:ing)?>)|(?P<end>^[^\n{\[]*?</think(?:ing)?>)"
+    r"|(?P<fence>^[ \t]*(?:```|~~~).*$)",
+    re.MULTILINE,
+)
+_CLOSE_THINK = re.compile(r"</think(?:ing)?>")
+# a bracket that opens JSON: in prose, other things follow
+_OPENING = re.compile(
+    r"""\{\s*+(?:["']|[A-Za-z_]\w*+\s*+:|//|/\*|\#|\Z)|\[\s*+(?:[{"'\[]|//|/\*|\#|\Z)"""
+)
+
+
+class Segment(Struct, frozen=True):
+    """A part of the text that is read by itself: outside of `<think>`, inside of a fence or not."""
+
+    span: Span
+    is_fenced: bool
+
+
+class Segments(Struct, frozen=True):
+    """The parts of a text, and what lies between them: `a code fence`, `a <think> block`."""
+
+    segments: tuple[Segment, ...]
+    noise: tuple[str, ...]
+
+
+def segments(text: str) -> Segments:
+    """Divide `text` at its code fences, without its `<think>` blocks."""
+    noise: dict[str, None] = {}
+    parts: list[Segment] = []
+    start = at = 0
+    fenced = False
+    last_close = max(text.rfind("</think>"), text.rfind("</thinking>"))
+    while len(parts) < _MOST_SEGMENTS and (cut := _CUT.search(text, at)):
+        end, at = cut.start(), cut.end()
+        if cut["fence"] is not None:
+            noise["a code fence"] = None
+            parts.append(Segment(Span(start, end), fenced))
+            fenced = not fenced
+        elif cut["think"] is not None:
+            close = _CLOSE_THINK.search(text, at) if at <= last_close else None
+            if close is None:
+                continue  # a tag that nothing closes is prose
+            at = close.end()
+            noise["a <think> block"] = None
+            parts.append(Segment(Span(start, end), fenced))
+        else:  # the tag that opened it was cut from the text; all before is thinking
+            noise["a <think> block"] = None
+            parts.clear()
+            fenced = False
+        start = at
+    parts.append(Segment(Span(start, len(text)), fenced))
+    return Segments(tuple(parts), tuple(noise))
+
+
+def _spans(text: str, span: Span, search: _Search, *, by_line: bool) -> list[Span]:
+    """Return the blocks of `text` within `span`, in order, and note in `search` what is wrong.
+
+    With `by_line`, strings end with their line at the latest, so that a stray quote in the prose
+    does not swallow the plan.
+    """
+    tokens = LINE_TOKEN if by_line else TOKEN
+    found: list[Span] = []
+    at, marks = span.start, 0
+    while opening := _OPENING.search(text, at, span.end):
+        at, depth = opening.start(), 0
+        for token in tokens.finditer(text, at, span.end):
+            if token.lastgroup in ("double", "single") and not (token["dq"] or token["sq"]):
+                search.is_spoilt = True
+            elif token.lastgroup == "mark":
+                marks += 1
+                depth += (token[0] in "[{") - (token[0] in "]}")
+                if depth > MOST_OPEN or marks > MOST_MARKS:
+                    search.too_deep |= depth > MOST_OPEN
+                    return []
+                if depth == 0:
+                    found.append(Span(at, token.end()))
+                    at = token.end()
+                    break
+        else:
+            search.cut_off = at if search.cut_off is None else search.cut_off
+            return found
+    return found
+
+
+def prose(text: str, parts: Segments, block: Span) -> bool:
+    """Return whether anything but white space stands beside `block`, where nothing is cut away."""
+    for part in parts.segments:
+        said = text[part.span.start : part.span.end]
+        if part.span.start <= block.start < part.span.end:
+            said = text[part.span.start : block.start] + text[block.end : part.span.end]
+        if said.strip():
+            return True
+    return False
+
 
 IsPlan: TypeAlias = Callable[[Json], bool]
 
@@ -47,23 +151,21 @@ MOST_BLOCKS: Final = 64
 MOST_LENIENT: Final = 500_000
 """A longer block has to be strict JSON."""
 
-LARGEST_INTEGER: Final = 2**63
-_MOST_DIGITS: Final = 800
-"""No double has more."""
-
+_FLAWS: Final = ("duplicate-key", "bad-number", "bad-encoding")
+"""The order in which flaws are reported."""
 _ESCAPED_NOT_TEXT = re.compile(r"\\u(?:0000|[dD][89a-fA-F])")
 _KEY = re.compile(r"""["']?(\w++)["']?\s*+:""")
-_WHOLE_NUMBER = re.compile(r"[+-]?[0-9]+")
-_NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _GOES_ON = re.compile(r"""\s*[\[\]{}",:\d-]""")
 
 
 class Block(Struct, frozen=True):
-    """A JSON document, its place in the text, and its text as `strict` JSON."""
+    """A JSON document and its place in the text.
+
+    `is_irregular` says that JSON readers do not agree about a key or a number in it.
+    """
 
     document: Json
-    span: source.Span
-    strict: str
+    span: Span
     is_irregular: bool = False
     noise: tuple[str, ...] = ()
     is_fenced: bool = False
@@ -79,13 +181,12 @@ class JsonText(Struct, frozen=True):
 class _Search(Struct):
     """What a search for blocks found: those that can be read, and why the others cannot.
 
-    `cut_off` is where a value begins that does not end; `is_spoilt`, that some string did not end.
+    `cut_off` is where a value begins that does not end. `too_deep` says that too many brackets were
+    open, `is_spoilt` that a string did not end, so that another reading of quotes may find more.
     """
 
     blocks: list[Block] = field(default_factory=list[Block])
-    broken: list[tuple[source.Span, source.Broken]] = field(
-        default_factory=list[tuple[source.Span, source.Broken]]
-    )
+    broken: list[tuple[Span, Refused]] = field(default_factory=list[tuple[Span, Refused]])
     cut_off: int | None = None
     too_deep: bool = False
     is_spoilt: bool = False
@@ -124,14 +225,13 @@ def _read(
         block = _look(text, is_plan, error, limits, report)
     if block is None:
         return None
-    if block.is_irregular:
-        _report_irregular(block.strict, report)
-    if is_suspect or ("\\u" in block.strict and _ESCAPED_NOT_TEXT.search(block.strict)):
+    if block.is_irregular or is_suspect or _ESCAPED_NOT_TEXT.search(text, *block.span):
         if not check_depth(block.document, limits.depth, report):
             return None
-        before = len(report.diagnostics)
-        block = replace(block, document=_cleaned(block.document, "", report))
-        if is_suspect and len(report.diagnostics) == before:
+        reader = Reader(text, *block.span)
+        block = replace(block, document=reader.read())
+        report_flaws(sorted(reader.flaws, key=lambda flaw: _FLAWS.index(flaw.code)), report)
+        if is_suspect and all(flaw.code != "bad-encoding" for flaw in reader.flaws):
             report.error("bad-encoding", "The text holds half a character (a lone surrogate).")
     return block
 
@@ -146,11 +246,11 @@ def _look(
         what = "The text continues after the end of the plan"
         report.add(syntax(text, error.pos, what, help=_ALONE))
         return None
-    parts = _blocks.segments(text)
-    search = _search(text, parts, is_plan, by_line=True)
+    parts = segments(text)
+    search = _search(text, parts, by_line=True)
     chosen = _chosen(search, is_plan)
     if search.is_spoilt and (len(chosen) != 1 or search.cut_off is not None):
-        again = _search(text, parts, is_plan, by_line=False)
+        again = _search(text, parts, by_line=False)
         if len(_chosen(again, is_plan)) == 1 and again.cut_off is None:
             search = again
             chosen = _chosen(again, is_plan)
@@ -163,9 +263,8 @@ def _look(
         what = "The text ends inside of a value"
         report.add(syntax(text, search.cut_off, what, help=_CUT_OFF))
     elif (broken := _broken_plan(text, search, chosen)) is not None:
-        code = "ellipsis" if broken.is_ellipsis else "syntax"
         strict = "Write strict JSON."
-        report.add(syntax(text, broken.at, broken.message, help=strict, code=code))
+        report.add(syntax(text, broken.at, str(broken), help=strict, code=broken.code))
     elif not chosen:
         what = f"The text is not JSON: {_said(error)}"
         report.add(syntax(text, error.pos, what, help=_ALONE))
@@ -175,36 +274,36 @@ def _look(
     return None
 
 
-def _search(text: str, parts: Segments, is_plan: IsPlan, *, by_line: bool) -> _Search:
+def _search(text: str, parts: Segments, *, by_line: bool) -> _Search:
     search = _Search()
     for part in parts.segments:
-        found = _blocks.blocks(text, part.span, by_line=by_line)
-        search.too_deep |= found.too_deep
-        search.is_spoilt |= found.is_spoilt
-        if search.cut_off is None:
-            search.cut_off = found.cut_off
-        for span in sorted(heapq.nlargest(MOST_BLOCKS, found.spans, key=_length)):
-            decoded = _decoded_block(text[span.start : span.end])
-            if isinstance(decoded, source.Broken):
-                search.broken.append((span, replace(decoded, at=span.start + decoded.at)))
-            else:
-                search.blocks.append(replace(decoded, span=span, is_fenced=part.is_fenced))
+        spans = _spans(text, part.span, search, by_line=by_line)
+        for span in sorted(heapq.nlargest(MOST_BLOCKS, spans, key=_length)):
+            try:
+                search.blocks.append(_loose(text, span, is_fenced=part.is_fenced))
+            except Refused as refused:
+                search.broken.append((span, refused))
     return search
 
 
-def _decoded_block(block: str) -> Block | source.Broken:
+def _loose(text: str, span: Span, *, is_fenced: bool) -> Block:
+    """Return the block at `span`.
+
+    Raises:
+        Refused: no repair makes JSON of it.
+    """
     try:
-        return _decoded(block)
+        block = _decoded(text[span.start : span.end])
+        return replace(block, span=span, is_fenced=is_fenced)
     except json.JSONDecodeError as error:
-        if len(block) > MOST_LENIENT:
-            return source.Broken(error.pos, f"The text is not JSON: {_said(error)}")
-    strict = source.strict_json(block)
-    if isinstance(strict, source.Broken):
-        return strict
-    return replace(_decoded(strict.text), noise=strict.noise)
+        if _length(span) > MOST_LENIENT:
+            what = f"The text is not JSON: {_said(error)}"
+            raise Refused(what, span.start + error.pos) from None
+    reader = Reader(text, *span)
+    return Block(reader.read(), span, bool(reader.flaws), tuple(reader.noise), is_fenced)
 
 
-def _broken_plan(text: str, search: _Search, chosen: list[Block]) -> source.Broken | None:
+def _broken_plan(text: str, search: _Search, chosen: list[Block]) -> Refused | None:
     """Return why a block cannot be read that may be the plan, or a part of it."""
     if not chosen:
         largest = max(search.broken, key=lambda each: _length(each[0]), default=None)
@@ -225,7 +324,8 @@ def _chosen(search: _Search, is_plan: IsPlan) -> list[Block]:
     """Return the blocks that are the plan: one, if all is well; the same plan twice is one."""
     plans = [each for each in search.blocks if is_plan(each.document)]
     if plans:
-        return [plans[0], *(e for e in plans[1:] if e.document != plans[0].document)]
+        first = Literal(plans[0].document)  # of which 1 is not true, and not 1.0
+        return [plans[0], *(e for e in plans[1:] if Literal(e.document) != first)]
     objects = [e for e in search.blocks if isinstance(e.document, dict)]
     candidates = objects or search.blocks
     return candidates if len(candidates) == 1 else []
@@ -246,26 +346,12 @@ def _goes_on(text: str) -> bool:
 def _decoded(text: str) -> Block:
     decoder, irregular = _decoder()
     document = decoder.decode(text)
-    return Block(document, source.Span(0, len(text)), text, is_irregular=bool(irregular))
-
-
-def _report_irregular(text: str, report: Report) -> None:
-    for place in source.duplicate_keys(text):
-        key = text[place.span.start : place.span.end].strip("\"'")
-        report.error(
-            "duplicate-key",
-            f"The key {key[:60]!r} stands twice in one object.",
-            place.pointer,
-            help="Keep one of the two.",
-        )
-    for place in source.find_words(text, is_bad_number):
-        word = text[place.span.start : place.span.end]
-        report.add(bad_number(word).at(place.pointer))
+    return Block(document, Span(0, len(text)), is_irregular=bool(irregular))
 
 
 def _report_noise(text: str, parts: Segments, chosen: Block, report: Report) -> None:
     noise = [*parts.noise, *chosen.noise]
-    if _blocks.prose(text, parts, chosen.span):
+    if prose(text, parts, chosen.span):
         noise.insert(0, "prose")
     report.warning(
         "noise",
@@ -291,63 +377,8 @@ def _checked(text: str, report: Report) -> tuple[str, bool]:
     return text, not text.isascii() and not_text(text) is not None
 
 
-def _cleaned(value: Json, pointer: str, report: Report) -> Json:
-    """Return `value` with every character that is none replaced, and report where they stood."""
-    match value:
-        case str():
-            return _clean(value, pointer, report)
-        case list():
-            return [_cleaned(each, f"{pointer}/{at}", report) for at, each in enumerate(value)]
-        case dict():
-            cleaned: dict[str, Json] = {}
-            for key, each in value.items():
-                inner = f"{pointer}/{escape_pointer(replaced(key))}"
-                cleaned[_clean(key, inner, report)] = _cleaned(each, inner, report)
-            return cleaned
-        case _:
-            return value
-
-
-def _clean(text: str, pointer: str, report: Report) -> str:
-    what = not_text(text)
-    if what is None:
-        return text
-    report.error("bad-encoding", f"The text holds {what}.", pointer)
-    return replaced(text)
-
-
-def _length(span: source.Span) -> int:
+def _length(span: Span) -> int:
     return span.end - span.start
-
-
-def is_bad_number(word: str) -> bool:
-    """Return whether `word`, which may be a number, is one that JSON readers read differently."""
-    if word in ("NaN", "Infinity", "-Infinity"):
-        return True
-    if _WHOLE_NUMBER.fullmatch(word):
-        return len(word) > 20 or abs(int(word)) > LARGEST_INTEGER
-    return _NUMBER.fullmatch(word) is not None and not _is_kept(word)
-
-
-def _is_kept(word: str) -> bool:
-    """Return whether the double that is read has all the digits that `word` has."""
-    number = float(word)
-    if not number:
-        return not re.search("[1-9]", word.lower().partition("e")[0])
-    if math.isinf(number):
-        return False
-    said = Decimal(word)
-    digits = min(len(said.as_tuple().digits), _MOST_DIGITS)
-    return Decimal(f"{number:.{digits - 1}e}") == said
-
-
-def bad_number(word: str) -> TextProblem:
-    """Return the problem of a number that JSON readers read differently."""
-    return TextProblem(
-        "bad-number",
-        f"{word[:40]} is not a number that all JSON readers accept.",
-        "Numbers are finite, whole ones lie between -2^63 and 2^63, others have up to 15 digits.",
-    )
 
 
 def _member(value: Json) -> str:
@@ -377,20 +408,9 @@ def _decoder() -> tuple[json.JSONDecoder, list[str]]:
     def number(word: str) -> int | float:
         if is_bad_number(word):
             irregular.append(word)
-        return _nearest(word)
+        return nearest(word)
 
     decoder = json.JSONDecoder(
         object_pairs_hook=once, parse_float=number, parse_int=number, parse_constant=number
     )
     return decoder, irregular
-
-
-def _nearest(word: str) -> int | float:
-    """Return the number that is nearest to `word`, and that every reader accepts."""
-    if word == "NaN":
-        return 0.0
-    if not _WHOLE_NUMBER.fullmatch(word):
-        number = float(word)
-        return number if math.isfinite(number) else math.copysign(1.7e308, number)
-    # Python refuses to read the longest ones
-    return max(min(int(word[:30]), LARGEST_INTEGER), -LARGEST_INTEGER)

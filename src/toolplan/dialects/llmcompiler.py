@@ -15,20 +15,19 @@ A thought belongs to the step behind it. `join` is not a step, and what it is gi
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Final
 
-from toolplan.dialects import _call_lines, _literals, _numbered
+from toolplan.dialects import _call_lines, _literals
 from toolplan.dialects.characters import syntax
-from toolplan.dialects.form import NO_LIMITS, FunctionDialect, Signatures, cannot
-from toolplan.dialects.values import read_plain
-from toolplan.plan.canonical import ReferenceSyntaxError, Report, Syntax
+from toolplan.dialects.form import FunctionDialect, Signatures, cannot
+from toolplan.plan.canonical import Notation, ReferenceSyntaxError, Syntax
 from toolplan.plan.diagnostics import CannotExpress
 from toolplan.plan.model import Plan, Step, Value
 from toolplan.plan.path import Path, parse_segments, print_path
-from toolplan.plan.text import Span
+from toolplan.plan.text.loose import Refused, Span
 
 CLOSER: Final = "join"
 """The call that ends a plan. It is not a step."""
@@ -39,17 +38,16 @@ _RECOGNISED = re.compile(r"^\d+\.\s*\w[\w.-]*\(", re.MULTILINE)
 
 def _arguments(reading: _call_lines.Reading, span: Span, tool: str, at: int) -> dict[str, Value]:
     """Return the arguments that stand at `span`, as far as they can be read."""
-    reader = reading.reader(reading.text, span, at, reading.report)
-    try:
-        reader.read(reading.names(tool) or ())
-    except _literals.LiteralError as error:
+    reader, refused = reading.arguments(reading.text, span, at, reading.names(tool) or ())
+    values = reading.values(reader, at)
+    if refused is not None:
         help_ = "Text stands in quotes; nothing but values is read."
-        place = (str(error), f"/steps/{at}/args", f"s{at}", help_, error.code)
-        reading.report.add(syntax(reading.text, error.offset, *place))
+        place = (str(refused), f"/steps/{at}/args", f"s{at}", help_, refused.code)
+        reading.report.add(syntax(reading.text, refused.at, *place))
     if reader.nameless:
         names = "write the names of the arguments: `tool(name=value)`."
         reading.report_nameless(tool, at, names)
-    return reader.named
+    return values
 
 
 def _inside(text: str, call: _call_lines.Call, rest: Sequence[str]) -> Span | None:
@@ -58,16 +56,11 @@ def _inside(text: str, call: _call_lines.Call, rest: Sequence[str]) -> Span | No
         case ["id"]:
             return Span(call.start, call.start + len(str(call.number)))
         case ["args", *way] if call.args is not None and way:
-            references = _numbered.References(_MARKS, {})
-            reading = _call_lines.Reading(text, _LINES, Report(), references, None, NO_LIMITS, {})
-            reader = reading.reader(text, call.args, 0, reading.report)
-            reader.spans = {}
-            with suppress(_literals.LiteralError, RecursionError):
-                reader.read(())
-            # the name of an argument is never an index; deeper down a list may be meant
-            names = [way[0], *(int(each) if each.isdigit() else each for each in way[1:])]
-            ways = (("steps", 0, "args", *names[:end]) for end in range(len(names), 0, -1))
-            return next((reader.spans[each] for each in ways if each in reader.spans), None)
+            ways = [tuple(way[:end]) for end in range(len(way), 0, -1)]
+            reader = _literals.CallReader(text, call.args, _MARKS.bare_end, wanted=ways)
+            with suppress(Refused, RecursionError):
+                reader.read_arguments(())
+            return next((reader.spots[each].span for each in ways if each in reader.spots), None)
         case _:
             return None
 
@@ -86,40 +79,39 @@ def _write(plan: Plan, _: Signatures | None) -> str:
     return f"{lines}{len(plan.steps) + 1}. {CLOSER}()<END_OF_PLAN>\n"
 
 
-def _call(number: int, step: Step, numbers: Mapping[str, int]) -> str:
-    args = ", ".join(_argument(name, value, numbers) for name, value in step.args.items())
+def _call(number: int, step: Step, notation: Notation) -> str:
+    args = ", ".join(_argument(name, value, notation) for name, value in step.args.items())
     return f"{number}. {step.tool}({args})"
 
 
-def _argument(name: str, value: Value, numbers: Mapping[str, int]) -> str:
-    syntax = Syntax(read_plain, lambda part: _numbered.print_text(part, _MARKS, numbers))
-    written = _literals.print_literal(syntax.dump(value))
+def _argument(name: str, value: Value, notation: Notation) -> str:
+    written = _literals.print_literal(Syntax(notation.parse, notation.print).dump(value))
     if _NAME.fullmatch(name):
         return f"{name}={written}"
     return f"**{{{_literals.print_quoted(name)}: {written}}}"
 
 
-def _read_mention(text: str, at: int) -> _numbered.Mention | None:
-    if digits := _numbered.NUMBER.match(text, at):
-        number = _numbered.number_of(digits[0])
-        return None if number is None else _numbered.Mention(number, (), digits.end(), False)
-    digits = _numbered.NUMBER.match(text, at + 1)
-    number = None if digits is None else _numbered.number_of(digits[0])
+def _read_mention(text: str, at: int) -> _literals.Mention | None:
+    if digits := _literals.NUMBER.match(text, at):
+        number = _literals.number_of(digits[0])
+        return None if number is None else _literals.Mention(number, (), digits.end(), False)
+    digits = _literals.NUMBER.match(text, at + 1)
+    number = None if digits is None else _literals.number_of(digits[0])
     if digits is None or number is None:
         raise ReferenceSyntaxError("the number of a step was expected", at + 1)
     path, end = parse_segments(text, digits.end())
     if not text.startswith("}", end):
         raise ReferenceSyntaxError("'}' is missing", end)
-    return _numbered.Mention(number, path, end + 1, True)
+    return _literals.Mention(number, path, end + 1, True)
 
 
 def _write_mention(number: int, path: Path, behind: str) -> str:
     if path:
         return f"${{{number}{print_path(path)}}}"
-    return f"${{{number}}}" if _numbered.NUMBER.match(behind) else f"${number}"
+    return f"${{{number}}}" if _literals.NUMBER.match(behind) else f"${number}"
 
 
-_MARKS: Final = _numbered.Marks(
+_MARKS: Final = _literals.Marks(
     mark="$",
     opening=re.compile(r"(?<!\$)\$++(?=[0-9]|\{ ?[0-9])"),
     closing=re.compile(r"(?<!\$)\$++(?=[0-9]|\{ ?[0-9]|\Z)"),

@@ -16,13 +16,13 @@ value's type; `##E1` is the text `#E1`. A line `Plan:` is the thought of the ste
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Sequence
 from functools import partial
 from typing import Final
 
-from toolplan.dialects import _call_lines, _literals, _numbered
+from toolplan.dialects import _call_lines, _literals
 from toolplan.dialects.form import FunctionDialect, Signatures, cannot
-from toolplan.plan.canonical import Report, TextProblem, shown
+from toolplan.plan.canonical import Notation, ParsedText, shown
 from toolplan.plan.diagnostics import Diagnostic
 from toolplan.plan.model import (
     Array,
@@ -35,10 +35,11 @@ from toolplan.plan.model import (
     Template,
     Value,
     escape_pointer,
+    join_pointer,
     refs,
 )
 from toolplan.plan.path import Path
-from toolplan.plan.text import Span
+from toolplan.plan.text.loose import Span
 
 _BRACKET = re.compile(r"[\[\]]")
 
@@ -60,11 +61,12 @@ def _arguments(reading: _call_lines.Reading, span: Span, tool: str, at: int) -> 
     args = None if names is None else _object(reading, said, names, at)
     if args is not None:
         return args
-    reader = reading.reader(said, span, at, reading.report)
-    reader.way += (names or ())[:1]
-    value = reading.references.read(said, reader.complain)
+    found = reading.notation.parse(said)
+    place = join_pointer(("steps", at, "args", *(names or ())[:1]))
+    for problem in found.problems:
+        reading.report.add(problem.at(place, f"s{at}"))
     if names:
-        return {names[0]: value}
+        return {names[0]: found.value}
     reading.report_nameless(tool, at, "leave the brackets empty.")
     return {}
 
@@ -76,26 +78,23 @@ def _object(
     begun = _OBJECT.match(said)
     if begun is None:
         return None
-    own = Report()
-    reader = reading.reader(f"**{said}", Span(0, len(said) + 2), at, own)
-    try:
-        reader.read(())
-    except _literals.LiteralError as error:
-        code = error.code if error.code != "syntax" else "field-type"
-        what = f"The arguments cannot be read: {error}."
-        help_ = "Text stands in quotes; nothing but values is read."
-        own.error(code, what, f"/steps/{at}/args", f"s{at}", help_)
+    reader, refused = reading.arguments(f"**{said}", Span(0, len(said) + 2), at)
     if set(names).isdisjoint((begun["key"], *reader.named)):
         return None
-    for each in own.diagnostics:
-        reading.report.add(each)
-    return reader.named
+    values = reading.values(reader, at)
+    if refused is not None:
+        code = refused.code if refused.code != "syntax" else "field-type"
+        what = f"The arguments cannot be read: {refused}."
+        help_ = "Text stands in quotes; nothing but values is read."
+        reading.report.error(code, what, f"/steps/{at}/args", f"s{at}", help_)
+    return values
 
 
 def _unsaid(plan: Plan, _: Signatures | None) -> list[Diagnostic]:
     """Return also one diagnostic for each argument that no call of one text can hold."""
     found = [*_call_lines.unsaid(plan, _LINES)]
-    numbers = {step.id: at for at, step in enumerate(plan.steps, start=1)}
+    ids = _call_lines.numbered(plan)
+    notation = _MARKS.notation(ids)
     first: dict[str, str] = {}
     for at, step in enumerate(plan.steps):
         pointer = f"/steps/{at}/args"
@@ -108,21 +107,19 @@ def _unsaid(plan: Plan, _: Signatures | None) -> list[Diagnostic]:
             if first.setdefault(step.tool, name) != name:
                 what = f"In ReWOO {shown(step.tool)} has one argument, called the same each time."
                 found.append(cannot(what, place, step.id))
-            if not name or not _is_sayable(value, numbers):
+            if not name or not _is_sayable(value, notation, ids.values()):
                 found.append(cannot(_UNSAID, place, step.id))
     return found
 
 
-def _is_sayable(value: Value, numbers: Mapping[str, int]) -> bool:
+def _is_sayable(value: Value, notation: Notation, known: Collection[str]) -> bool:
     """Return whether `value` reads back as it is written."""
-    if any(ref.step not in numbers for ref in refs(value)):
+    if any(ref.step not in known for ref in refs(value)):
         return True  # which is reported already
-    said = _input(value, numbers)
+    said = _input(value, notation)
     if not said or _OBJECT.match(said) or not _is_input(said):
         return False
-    problems: list[TextProblem] = []
-    references = _numbered.References(_MARKS, {at: name for name, at in numbers.items()})
-    return references.read(said, problems.append) == value and not problems
+    return notation.parse(said) == ParsedText(value)
 
 
 def _is_input(text: str) -> bool:
@@ -132,16 +129,16 @@ def _is_input(text: str) -> bool:
     return [call.args for call in lines.calls] == [wanted] and lines.calls[0].fault is None
 
 
-def _call(number: int, step: Step, numbers: Mapping[str, int]) -> str:
-    said = "".join(_input(value, numbers) for value in step.args.values())
+def _call(number: int, step: Step, notation: Notation) -> str:
+    said = "".join(_input(value, notation) for value in step.args.values())
     return f"#E{number} = {step.tool}[{said}]"
 
 
-def _input(value: Value, numbers: Mapping[str, int]) -> str:
+def _input(value: Value, notation: Notation) -> str:
     """Return the text of `value`, empty where it is none."""
     match value:
         case Literal(str()) | Ref() | Template():
-            return _numbered.print_text(value, _MARKS, numbers)
+            return notation.print(value)
         case Literal() | Array() | Object():
             return ""
 
@@ -164,19 +161,19 @@ def _closing_bracket(text: str, start: int, end: int) -> int | None:
     return None
 
 
-def _read_mention(text: str, at: int) -> _numbered.Mention | None:
-    digits = _numbered.NUMBER.match(text, at + 1)  # behind the `E`
-    number = None if digits is None else _numbered.number_of(digits[0])
+def _read_mention(text: str, at: int) -> _literals.Mention | None:
+    digits = _literals.NUMBER.match(text, at + 1)  # behind the `E`
+    number = None if digits is None else _literals.number_of(digits[0])
     if digits is None or number is None:
         return None
-    return _numbered.Mention(number, (), digits.end(), True)
+    return _literals.Mention(number, (), digits.end(), True)
 
 
 def _write_mention(number: int, path: Path, behind: str) -> str:
     return f"#E{number}"
 
 
-_MARKS: Final = _numbered.Marks(
+_MARKS: Final = _literals.Marks(
     mark="#",
     opening=re.compile(r"(?<!\#)\#++(?=E[0-9])"),
     closing=re.compile(r"(?<!\#)\#++(?=E[0-9]|\Z)"),

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from toolplan.dialects import json_text, stream
+from toolplan.dialects import json_text
 from toolplan.dialects._base import has_key
-from toolplan.dialects.form import Form, FunctionDialect, Signatures
+from toolplan.dialects.form import Form, FunctionDialect, JsonSteps, Signatures
 from toolplan.plan.canonical import Parsed, Report, dump, load
 from toolplan.plan.model import Limits, Step
 from toolplan.plan.path import Json
@@ -60,6 +60,6 @@ DIALECT: Final = FunctionDialect(
     looks_like=lambda text: (
         has_key(text, "steps") and not is_clear(text) and not has_key(text, "arazzo")
     ),
-    steps=lambda _, limits: stream.JsonSteps("steps", _Steps, limits),
+    steps=lambda _, limits: JsonSteps("steps", _Steps, limits),
 )
 """Says every plan that is made of JSON, with well-formed ids and paths."""

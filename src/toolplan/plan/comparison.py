@@ -18,6 +18,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from toolplan.plan.canonical import dump
+from toolplan.plan.model import Literal as Value
 from toolplan.plan.model import Plan, Step, join_pointer, needs, rename_steps, step_refs
 from toolplan.plan.path import Json, NotThere, Path, select
 
@@ -238,9 +239,12 @@ def _differing(
     one: Json | Absent, other: Json | Absent, *path: str | int
 ) -> Iterator[tuple[str | int, ...]]:
     """Yield the smallest parts that differ; lists of different lengths differ as a whole."""
-    if _is_same(one, other):
+    if isinstance(one, Absent) or isinstance(other, Absent):
+        if one is not other:
+            yield path
+    elif Value(one) == Value(other):
         return
-    if isinstance(one, dict) and isinstance(other, dict):
+    elif isinstance(one, dict) and isinstance(other, dict):
         for key in dict.fromkeys([*one, *other]):
             yield from _differing(one.get(key, ABSENT), other.get(key, ABSENT), *path, key)
     elif isinstance(one, list) and isinstance(other, list) and len(one) == len(other):
@@ -255,10 +259,3 @@ def _at(value: Json | Absent, path: Path) -> Json | Absent:
         return value if isinstance(value, Absent) else select(value, path)
     except NotThere:
         return ABSENT
-
-
-def _is_same(one: Json | Absent, other: Json | Absent) -> bool:
-    # as JSON: 1 and true differ, and so do 1 and 1.0
-    if isinstance(one, Absent) or isinstance(other, Absent):
-        return one is other
-    return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)

@@ -14,7 +14,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from toolplan.base.shown import Shown, counted, listed
-from toolplan.plan.path import Json, Path
+from toolplan.plan.path import Json, Path, Segment
 
 ITEM: Final = "item"
 INDEX: Final = "index"
@@ -58,7 +58,7 @@ class Literal(Struct, frozen=True, eq=False):
     value: Json
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Literal) and _is_same(self.value, other.value)
+        return isinstance(other, Literal) and _key(self.value) == _key(other.value)
 
     def __ne__(self, other: object) -> bool:
         return not self == other  # a struct's own compares identity
@@ -364,15 +364,41 @@ def value_at(plan: Plan, pointer: str) -> Value | None:
             value = None if when is None else when.value
         case _:
             return None
-    for token in rest:
-        match value:
-            case Array(items) if token.isdigit() and int(token) < len(items):
-                value = items[int(token)]
-            case Object(fields):
-                value = dict(fields).get(token)
+    return None if value is None else value_inside(value, rest)[1]
+
+
+def value_inside(value: Value, tokens: Iterable[str]) -> tuple[Path, Value | None]:
+    """Return the path that `tokens` of a JSON pointer spell in `value`, and the value there."""
+    path: list[Segment] = []
+    found: Value | Json = value
+    is_there = True
+    for token in tokens:
+        inner = dict(members(bare(found))) if is_there else {}
+        is_index = token.isdecimal() and isinstance(bare(found), list | Array)
+        key = int(token) if is_index else token
+        path.append(key)
+        is_there = key in inner
+        found = inner.get(key)
+    if not is_there:
+        return tuple(path), None
+    return tuple(path), found if isinstance(found, Value) else Literal(found)
+
+
+def json_at(document: Json, pointer: str) -> Json:
+    """Return what `document` has at `pointer`.
+
+    Raises:
+        LookupError: there is nothing.
+    """
+    for token in split_pointer(pointer):
+        match document:
+            case dict():
+                document = document[token]
+            case list() if token.isascii() and token.isdigit() and len(token) < 10:
+                document = document[int(token)]
             case _:
-                return None
-    return value
+                raise LookupError(pointer)
+    return document
 
 
 def join_pointer(place: Place) -> str:
@@ -390,15 +416,6 @@ def split_pointer(pointer: str) -> tuple[str, ...]:
     return tuple(token.replace("~1", "/").replace("~0", "~") for token in pointer.split("/")[1:])
 
 
-def _is_same(one: Json, other: Json) -> bool:
-    # Python holds that 1 == True and 1 == 1.0; a tool does not
-    if isinstance(one, dict) and isinstance(other, dict):
-        return one.keys() == other.keys() and all(_is_same(v, other[k]) for k, v in one.items())
-    if isinstance(one, list) and isinstance(other, list):
-        return len(one) == len(other) and all(map(_is_same, one, other))
-    return type(one) is type(other) and one == other
-
-
 def _key(value: Json) -> Hashable:
     """Return what is equal for values that are the same, whatever the order of their keys."""
     match value:
@@ -406,5 +423,5 @@ def _key(value: Json) -> Hashable:
             return frozenset((key, _key(inner)) for key, inner in value.items())
         case list():
             return tuple(map(_key, value))
-        case _:
+        case _:  # Python holds that 1 == True and 1 == 1.0; a tool does not
             return type(value), value

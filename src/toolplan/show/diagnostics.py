@@ -13,7 +13,8 @@ from msgspec.structs import replace
 from toolplan.plan.diagnostics import ABOUT_KEYS, Diagnostic, Fix, Removed, Severity, renamed
 from toolplan.plan.model import split_pointer
 from toolplan.plan.path import Json, print_path
-from toolplan.plan.text import Span, line_and_column
+from toolplan.plan.text.loose import Span
+from toolplan.plan.text.places import line_and_column
 from toolplan.show._lines import WIDTH, Line, Piece, Screen, plain, wrapped
 from toolplan.show.printable import ELLIPSIS, cut, fitting, number_text, printable, text_width
 

@@ -20,7 +20,7 @@ from toolplan_adapters.contract import (
     load_contracts,
     read_text,
 )
-from toolplan_adapters.contract.files import MOST_BYTES
+from toolplan_adapters.contract.contracts import MOST_BYTES
 from toolplan_adapters.network import NETWORK_CONTRACTS
 
 HEAD = "agent: A\ntool: a\nrole: domain\n"

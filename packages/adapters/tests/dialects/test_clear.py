@@ -14,7 +14,7 @@ from toolplan.plan.canonical import Parsed
 from toolplan.plan.diagnostics import CannotExpress
 from toolplan.plan.model import Literal, Plan, Ref, Step, Template, When
 from toolplan.plan.path import EVERY
-from toolplan.plan.text import Span
+from toolplan.plan.text.loose import Span
 
 CLEAR = DIALECTS["clear"]
 RECORDED = Path(__file__).parents[5] / "shared" / "data" / "clearai_recorded_plans.json"

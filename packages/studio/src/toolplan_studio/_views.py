@@ -17,7 +17,8 @@ from toolplan.plan.diagnostics import Diagnostic
 from toolplan.plan.diagnostics import to_json as diagnostic_to_json
 from toolplan.plan.model import Plan, Step, Value, When, needs, split_pointer, step_refs
 from toolplan.plan.path import Json, print_path
-from toolplan.plan.text import Span, line_and_column
+from toolplan.plan.text.loose import Span
+from toolplan.plan.text.places import line_and_column
 from toolplan.planners import Clarification, Draft
 from toolplan.policy import Trust
 from toolplan.policy.approval import EffectStep, effect_steps

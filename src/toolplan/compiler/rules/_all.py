@@ -20,7 +20,6 @@ from toolplan.compiler.rules import (
     policies,
     references,
     texts,
-    tool_names,
     when_schema,
 )
 from toolplan.compiler.rules._context import PlanContext, Problem
@@ -31,11 +30,11 @@ from toolplan.plan.diagnostics import Diagnostic
 # The called tool first, then its arguments, then the references between steps: whoever corrects a
 # plan from the top seldom corrects the same place twice.
 RULES: Final[tuple[Rule, ...]] = (
-    tool_names.unknown_tool,
-    tool_names.tool_alias,
+    calls.unknown_tool,
+    calls.tool_alias,
     policies.tool_not_allowed,
-    tool_names.tool_schema,
-    tool_names.output_schema,
+    calls.tool_schema,
+    calls.output_schema,
     arguments.missing_argument,
     arguments.unknown_argument,
     arguments.argument_type,

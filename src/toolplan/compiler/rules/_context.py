@@ -32,8 +32,8 @@ from toolplan.plan.model import (
     join_pointer,
     located_refs,
     map_refs,
+    needs,
     placed_refs,
-    step_refs,
     value_at,
 )
 from toolplan.plan.path import Json, print_path
@@ -137,28 +137,25 @@ class Use(Struct, frozen=True):
 class PlanContext:
     """A plan, the tools that it may use, and what follows from both.
 
-    `tools` None means that they are not known, and nothing is checked against them. `allowed` None
-    means that every tool may be used. `policy` says where values may come from. `times` are those
-    of the question whose words stand for their days.
+    `tools` None means that they are not known, and nothing is checked against them. `policy` says
+    which tools may be used and where values may come from. `times` are those of the question whose
+    words stand for their days.
     """
 
     def __init__(
         self,
         plan: Plan,
         tools: Toolbox | None = None,
-        allowed: frozenset[str] | None = None,
         policy: Policy = Policy(),
         times: Times | None = None,
     ) -> None:
         self.plan = plan
         self.tools = tools
         self.known: Mapping[str, Tool] = {} if tools is None else tools
-        self.allowed = allowed
         self.policy = policy
         self.times = times
         self._outputs: dict[str, Schema | None] = {}
-        self._computed: dict[str, ComputedOutput] = {}
-        self._open: set[str] = set()
+        self._computed: dict[str, ComputedOutput] | None = None
         self._compared = 0
 
     @cached_property
@@ -232,7 +229,7 @@ class PlanContext:
             if call.tool is not None:
                 step, tool = call.step, call.tool
                 found += [(call, each) for each in argument_violations(step, tool.input)]
-                if (computed := self._compute(step, tool)) is not None:
+                if (computed := self._computed_of(step.id)) is not None:
                     problems = (Violation("value", at, text) for at, text in computed.problems)
                     found += [(call, each) for each in problems]
         return tuple(found)
@@ -242,23 +239,34 @@ class PlanContext:
 
         The output of a step with `for_each` is a list. `on_error: continue` makes it nullable.
         """
-        if step_id in self._outputs:
-            return self._outputs[step_id]
-        # a step whose output is being computed is on a cycle, which its own rule reports
-        pending = [step_id] if step_id in self.steps and step_id not in self._open else []
-        # a chain of computed outputs may be as long as the plan, too long for recursion
-        while pending:
-            name = pending[-1]
-            if name not in self._open and name not in self._outputs:
-                self._open.add(name)
-                pending += self._not_yet_known(self.steps[name])
-                if pending[-1] != name:
-                    continue
-            pending.pop()
-            if name not in self._outputs:
-                self._outputs[name] = self._output(self.steps[name])
-                self._open.discard(name)
-        return self._outputs.get(step_id)
+        if step_id not in self._outputs:
+            if step_id not in self.steps:
+                return None
+            computed = self._computed_of(step_id)
+            self._outputs[step_id] = self._output(self.steps[step_id], computed)
+        return self._outputs[step_id]
+
+    def _computed_of(self, step_id: str) -> ComputedOutput | None:
+        """Return what the tool of a step computes; None where it computes nothing.
+
+        All are computed in the order of the plan, so that a chain of any length needs no recursion.
+        """
+        if self._computed is None:
+            self._computed = {}
+            tools = [tool for tool in self.called.values() if tool is not None]
+            if all(tool.compute_output is None for tool in tools):
+                return None
+            # not `order`: that is of `uses`, whose types are computed here
+            ahead = {
+                name: tuple(n for n in needs(step) if n in self.steps and n != name)
+                for name, step in self.steps.items()
+            }
+            for name in dict.fromkeys((*ordered(self.positions, ahead), *self.steps)):
+                step = self.steps[name]
+                tool = self.tool(step)
+                if tool is not None and tool.compute_output is not None:
+                    self._computed[name] = tool.compute_output(*self._shape(step))
+        return self._computed.get(step_id)
 
     @cached_property
     def uses(self) -> tuple[Use, ...]:
@@ -383,19 +391,10 @@ class PlanContext:
         value = value_at(self.plan, pointer)
         return () if value is None else (Edit(pointer, dump_value(map_refs(value, change))),)
 
-    def _not_yet_known(self, step: Step) -> list[str]:
-        """Return the steps whose unknown outputs are needed to compute that of `step`."""
+    def _output(self, step: Step, computed: ComputedOutput | None) -> Schema | None:
         tool = self.tool(step)
-        if tool is None or tool.compute_output is None:
-            return []
-        names = dict.fromkeys(ref.step for _, ref in step_refs(step) if ref.step in self.steps)
-        return [n for n in names if n not in self._outputs and n not in self._open]
-
-    def _output(self, step: Step) -> Schema | None:
-        tool = self.tool(step)
-        if tool is None:
-            return None
-        computed = self._compute(step, tool)
+        if tool is None or (tool.compute_output is not None and computed is None):
+            return None  # on a cycle, which its own rule reports
         schema = tool.output if computed is None or computed.schema is None else computed.schema
         if schema is None:
             return None
@@ -404,13 +403,6 @@ class PlanContext:
         if step.for_each is not None:
             schema = schema.part({"type": "array", "items": schema.node})
         return schema
-
-    def _compute(self, step: Step, tool: Tool) -> ComputedOutput | None:
-        if tool.compute_output is None:
-            return None
-        if step.id not in self._computed:
-            self._computed[step.id] = tool.compute_output(*self._shape(step))
-        return self._computed[step.id]
 
     def _shape(self, step: Step) -> tuple[dict[str, Json], dict[str, Schema | None]]:
         """Return the literal arguments of a call, and the schemas of the others by JSON Pointer."""

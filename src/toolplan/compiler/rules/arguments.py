@@ -6,22 +6,19 @@ from collections.abc import Iterator
 
 from toolplan.compiler.rules._context import MAX_COMPARISONS, Call, PlanContext, Problem
 from toolplan.compiler.rules._rule import rule
-from toolplan.compiler.rules._spelling import respelt
-from toolplan.compiler.rules._times import Days, days_for, is_date
+from toolplan.compiler.rules._spelling import Days, days_for, is_date, respelt
 from toolplan.plan.canonical import dump_value
 from toolplan.plan.diagnostics import REMOVED, Edit, Fix, Severity, available, did_you_mean, words
 from toolplan.plan.model import (
-    Array,
     Literal,
-    Object,
-    Value,
     bare,
     escape_pointer,
     members,
     object_,
     split_pointer,
+    value_inside,
 )
-from toolplan.plan.path import Path, Segment
+from toolplan.plan.path import Segment
 from toolplan.schema import Schema, accepted, at, required, without_null
 
 
@@ -150,7 +147,9 @@ def _literal_problems(context: PlanContext, kind: str) -> Iterator[Problem]:
     for call, found in context.violations:
         if found.kind != kind or call.tool is None:
             continue
-        path, value, around = _written_at(call, found.pointer)
+        args, keys = object_(tuple(call.step.args.items())), split_pointer(found.pointer)
+        path, value = value_inside(args, keys)
+        around = value_inside(args, keys[:-1])[1]
         part, outer = at(call.tool.input, path), at(call.tool.input, path[:-1])
         constant, fix = value.value if isinstance(value, Literal) else None, None
         place = f"/args{found.pointer}"
@@ -192,31 +191,6 @@ def _without_null(around: object, key: Segment, pointer: str) -> Fix | None:
     if any(isinstance(each, list) and key in each for each in needed):
         return None
     return Fix(True, (Edit(pointer, REMOVED),))
-
-
-def _written_at(call: Call, inside: str) -> tuple[Path, Value | None, Value | None]:
-    """Return the path that the pointer `inside` spells, and the values there and around it."""
-    value: Value | None = object_(tuple(call.step.args.items()))
-    around: Value | None = value
-    path: list[Segment] = []
-    for token in split_pointer(inside):
-        around = value
-        key: Segment = token
-        match value:
-            case Literal(list() as items):
-                key = int(token)
-                value = Literal(items[key])
-            case Array(parts):
-                key = int(token)
-                value = parts[key]
-            case Literal(dict() as fields) if token in fields:
-                value = Literal(fields[token])
-            case Object(named):
-                value = dict(named).get(token)
-            case _:
-                value = None
-        path.append(key)
-    return tuple(path), value, around
 
 
 @rule(Severity.WARNING)

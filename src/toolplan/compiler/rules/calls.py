@@ -1,4 +1,4 @@
-"""The rules of calls as a whole: made twice, or over rows that decide the result."""
+"""The rules of calls: the tools that are called, calls made twice, and rows that decide them."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ import json
 import re
 from collections.abc import Hashable, Iterator
 
+from toolplan.base import extras
 from toolplan.compiler.rules._context import PlanContext, Problem, Use
 from toolplan.compiler.rules._rule import rule
-from toolplan.plan.diagnostics import Severity
+from toolplan.plan.diagnostics import Edit, Fix, Severity, available, did_you_mean
 from toolplan.plan.model import Literal, Step
 
 
@@ -76,3 +77,99 @@ def _statements(context: PlanContext, use: Use) -> Iterator[str]:
         value = use.step.args.get(name)
         if isinstance(value, Literal) and isinstance(value.value, str):
             yield value.value
+
+
+@rule()
+def unknown_tool(context: PlanContext) -> Iterator[Problem]:
+    """A step calls a tool that is not in the toolbox.
+
+    Planners that see many tools invent names that are like existing ones, so near names are
+    offered. Where one name was surely meant and its tool only reads, the name is corrected; a tool
+    that may change something is only offered. A name that tools of several sources have, as `send`
+    of `mail.send` and `chat.send`, is ambiguous, and none of them is called.
+
+        {"id": "a", "tool": "shipment_list"}     There is no tool 'shipment_list'.
+
+    How to fix: use a name that `toolplan tools` prints, or load the tools with `--tools`. For `sql`
+    install the extra `sql`, for `extract` name a model with `--model`.
+    """
+    tools = context.tools
+    for call in context.calls if tools is not None else ():
+        name = call.step.tool
+        if tools is None or not name or name in tools or tools.alias(name) is not None:
+            continue
+        if (ambiguity := tools.ambiguity(name)) is not None:
+            yield call.problem(ambiguity, "/tool", "Write one of these names.")
+            continue
+        offers, fix = context.suggest(name, tools), None
+        if offers.sure is not None:
+            edit = Edit(f"{call.pointer}/tool", offers.sure)
+            fix = Fix(not tools[offers.sure].has_effects, (edit,))
+        help = _missing(name) or did_you_mean(offers.near) or available("tools", tools)
+        # with invisible and ambiguous characters as code points
+        yield call.problem(f"There is no tool {name!a}.", "/tool", help, fix)
+
+
+def _missing(name: str) -> str | None:
+    """Return what the tool `name` needs; None where it is there, and for other names."""
+    if name == "extract":
+        return "It is built in, and needs a model, and none is named."
+    command = extras.missing(name) if name == "sql" else None
+    return command and f"It comes with the package toolplan-sql. {command}"
+
+
+@rule(Severity.WARNING)
+def tool_alias(context: PlanContext) -> Iterator[Problem]:
+    """A step calls a tool by one of its other names.
+
+    A tool may keep its former names (`x-aliases` at the root of its input schema). They are
+    replaced by the current name before anything else is checked, so that a plan is approved and run
+    under that name.
+
+        {"id": "a", "tool": "shipments"}     'shipments' is another name of 'shipments_list'.
+
+    How to fix: nothing; the name is corrected.
+    """
+    tools = context.tools
+    for call in context.calls:
+        said = call.step.tool
+        name = None if tools is None or said in tools else tools.alias(said)
+        if name is not None:
+            message = f"{said!r} is another name of the tool {name!r}."
+            fix = Fix(True, (Edit(f"{call.pointer}/tool", name),))
+            yield call.problem(message, "/tool", f"Write {name!r}.", fix)
+
+
+@rule()
+def tool_schema(context: PlanContext) -> Iterator[Problem]:
+    """A step calls a tool whose input schema cannot be used.
+
+    It is not a valid JSON Schema, has a reference that leads nowhere or to itself without end, or
+    would take exponential work. Nothing outside of the schema is ever fetched. Other tools of the
+    same source stay usable. A tool that differs from the one that was accepted
+    (`toolplan.lock.json`) is not used either.
+
+    How to fix: correct the tool where it is defined, accept its change, or use another tool.
+    """
+    for call in context.calls:
+        tool = context.known.get(call.step.tool)
+        if tool is not None and tool.unusable is not None:
+            message = f"The tool {tool.name!r} cannot be used: {tool.unusable}."
+            yield call.problem(message, "/tool", tool.remedy)
+
+
+@rule(Severity.WARNING)
+def output_schema(context: PlanContext) -> Iterator[Problem]:
+    """A step calls a tool whose output schema cannot be used.
+
+    It is not a valid JSON Schema, has a reference that leads nowhere, or would take too much work.
+    The tool can still be called. References to its output are not checked before the run, and its
+    results are not checked during the run.
+
+    How to fix: correct the schema where the tool is defined.
+    """
+    for call in context.calls:
+        tool = context.known.get(call.step.tool)
+        if tool is not None and tool.output_fault is not None:
+            message = f"The output schema of {tool.name!r} cannot be used: {tool.output_fault}."
+            yield call.problem(message, "/tool", "Correct the schema where the tool is defined.")

@@ -70,10 +70,10 @@ def tool_not_allowed(context: PlanContext) -> Iterator[Problem]:
 
     How to fix: use another tool, or add this one to `allow`.
     """
-    if context.allowed is None:
-        return
-    for call in context.calls:
-        if (name := call.step.tool) and name not in context.allowed:
+    allow = context.policy.allow
+    allowed = frozenset(allow or ())
+    for call in context.calls if allow is not None else ():
+        if (name := call.step.tool) and name not in allowed:
             message = f"The tool {name!r} is not allowed here."
             yield call.problem(message, "/tool", "Add it to `allow`, or use another tool.")
 

@@ -21,7 +21,7 @@ from toolplan.plan.model import (
     members,
 )
 from toolplan.plan.path import Json
-from toolplan.plan.text import ELLIPSIS, is_ellipsis
+from toolplan.plan.text.loose import ELLIPSIS, is_ellipsis
 from toolplan.schema import Absent
 
 

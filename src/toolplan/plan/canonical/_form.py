@@ -1,15 +1,23 @@
-"""The canonical form: from JSON to a plan, and back, and its JSON Schema."""
+"""The canonical form: from JSON to a plan, field by field, and back, and its JSON Schema."""
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterable, Mapping
+import unicodedata
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from toolplan.plan.canonical._report import Parsed, Report, shown
-from toolplan.plan.canonical._steps import IdCheck, StepFields, free_id, read_metadata, read_steps
-from toolplan.plan.canonical._values import CANONICAL, STEP_ID, check_depth, dump_value
+from toolplan.plan.canonical._values import (
+    CANONICAL,
+    STEP_ID,
+    Parsed,
+    Report,
+    Syntax,
+    check_depth,
+    dump_value,
+    shown,
+)
 from toolplan.plan.model import (
     DEFAULT_MAX_ITEMS,
     DEFAULT_MAX_PAGES,
@@ -21,6 +29,168 @@ from toolplan.plan.model import (
     When,
 )
 from toolplan.plan.path import Json, copied, json_type
+
+
+def read_steps(document: Mapping[str, Json], limits: Limits, report: Report) -> list[Json] | None:
+    """Return the list of steps, or None (and report why) where there is none that can be read."""
+    if "steps" not in document:
+        report.error("missing-field", "The plan has no 'steps'.", "/steps")
+        return None
+    items = document["steps"]
+    if not isinstance(items, list):
+        report.wrong_type("steps", items, "a list", "/steps")
+        return None
+    if not items:
+        report.error("empty-plan", "The plan has no step.", "/steps")
+    if len(items) > limits.steps:
+        many = f"The plan has {len(items)} steps; {limits.steps} are allowed."
+        report.error("too-many-steps", many, "/steps")
+        return None
+    return items
+
+
+def read_metadata(document: Mapping[str, Json], report: Report) -> dict[str, Json]:
+    """Return the plan's metadata, none where there is none that can be read."""
+    metadata = document.get("metadata", {})
+    if not isinstance(metadata, dict):
+        report.wrong_type("metadata", metadata, "an object", "/metadata")
+        return {}
+    return {key: copied(value) for key, value in metadata.items()}
+
+
+class StepFields:
+    """One step as it is written; what is wrong with it is reported as it is read.
+
+    `pointer` and `step` are the canonical ones. Two spellings of one field are an error; with
+    `first_counts` the first one that has a value counts, and the others are reported as noise.
+    """
+
+    def __init__(
+        self, item: Json, pointer: str, step: str, report: Report, *, first_counts: bool = False
+    ) -> None:
+        self._first_counts = first_counts
+        self.pointer = pointer
+        self.step = step
+        self.report = report
+        self.item: Mapping[str, Json] = item if isinstance(item, dict) else {}
+        self.is_object = isinstance(item, dict)
+        if not self.is_object:
+            what = f"A step is an object, not {json_type(item)}."
+            report.error("field-type", what, pointer, step)
+
+    def only(self, known: Sequence[str], other_names: Mapping[str, str] | None = None) -> None:
+        """Report every field that is not `known`."""
+        self.report.unknown_fields(self.item, known, self.pointer, self.step, other_names)
+
+    def spelling(self, names: Sequence[str], field: str) -> str | None:
+        """Return which of `names`, all of one meaning, is written; report where two of them are."""
+        found = [name for name in names if name in self.item]
+        if len(found) < 2:
+            return found[0] if found else None
+        place = f"{self.pointer}/{field}"
+        if not self._first_counts:
+            both = " and ".join(map(repr, found[:2]))
+            self.report.error("duplicate-key", f"Both {both} are given.", place, self.step)
+            return found[0]
+        counts = next((name for name in found if self.item[name] is not None), found[0])
+        others = ", ".join(repr(name) for name in found if name != counts)
+        said = f"{others} is not read, because {counts!r} is given."
+        self.report.warning("noise", said, place, self.step, "Write one of them.")
+        return counts
+
+    def tool(self, names: Sequence[str]) -> str:
+        """Return the name of the tool, "" where there is none."""
+        if not self.is_object:
+            return ""
+        name = self.spelling(names, "tool")
+        tool = self.item.get(name or "")
+        place = f"{self.pointer}/tool"
+        if name is None:
+            self.report.error("missing-field", f"The step has no {names[0]!r}.", place, self.step)
+        elif not isinstance(tool, str):
+            self.report.wrong_type(name, tool, "the name of a tool", place, self.step)
+        elif not tool:
+            self.report.error("field-type", f"{name!r} is empty.", place, self.step)
+        else:
+            return tool
+        return ""
+
+    def args(self, names: Sequence[str], syntax: Syntax) -> dict[str, Value]:
+        """Return the arguments, none where none are written."""
+        name = self.spelling(names, "args")
+        if name is None:
+            return {}
+        args = self.item[name]
+        if not isinstance(args, dict):
+            self.report.wrong_type(name, args, "an object", f"{self.pointer}/args", self.step)
+            return {}
+        return syntax.read_members(args, f"{self.pointer}/args", self.step, self.report)
+
+    def value(self, value: Json, pointer: str, syntax: Syntax) -> Value:
+        """Return `value`, which is canonically at `pointer` of the step."""
+        return syntax.read(value, self.pointer + pointer, self.step, self.report)
+
+    def text(self, name: str, field: str) -> str | None:
+        """Return the text of the field `name`, None where there is none; null is none as well."""
+        text = self.item.get(name)
+        if text is None or isinstance(text, str):
+            return text
+        self.report.wrong_type(name, text, "text", f"{self.pointer}/{field}", self.step)
+        return None
+
+
+class IdCheck:
+    """Reports every id that is bad, taken by an earlier step, or easily confused with another."""
+
+    def __init__(self, report: Report) -> None:
+        self._report = report
+        self._first: dict[str, int] = {}
+        self._alike: dict[str, str] = {}
+        self._count = 0
+
+    def take(self, name: str) -> None:
+        """Check the id of the next step."""
+        pointer = f"/steps/{self._count}/id"
+        other = self._alike.setdefault(_folded(name), name)
+        if name in self._first:
+            said = f"The id {shown(name)} is taken by step {self._first[name]}."
+            help_ = "Every step needs an id of its own."
+            self._report.error("duplicate-id", said, pointer, name, help_)
+        elif not is_id(name):
+            self._report.error(
+                "bad-id",
+                f"{shown(name)} is not an id of a step.",
+                pointer,
+                name,
+                "An id has 1 to 64 of A-Z, a-z, 0-9, '_' and '-', does not begin with '-', and is "
+                "neither 'item' nor 'index', which are reserved for steps with 'for_each'.",
+            )
+        elif other != name:
+            said = f"The id {shown(name)} looks like {shown(other)}."
+            help_ = "Give one of them another name."
+            self._report.warning("confusable-id", said, pointer, name, help_)
+        self._first.setdefault(name, self._count)
+        self._count += 1
+
+
+def is_id(name: str) -> bool:
+    """Return whether a step may have the id `name`."""
+    return STEP_ID.fullmatch(name) is not None and name not in RESERVED_IDS
+
+
+def free_id(at: int, taken: Collection[str]) -> str:
+    """Return an id for the step at position `at` that is not `taken`."""
+    name = f"s{at}"
+    while name in taken:
+        name += "_"
+    return name
+
+
+def _folded(name: str) -> str:
+    if name.isascii():
+        return name.lower()
+    return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name[:200]).casefold())
+
 
 VERSION: Final = 1
 MOST_RETRIES: Final = 100
@@ -53,7 +223,7 @@ def _plan(document: Json, limits: Limits, report: Report) -> Plan | None:
     items = read_steps(document, limits, report)
     if items is None or not check_depth(document, limits.depth, report):
         return None
-    names = _ids(items, report)
+    names = read_ids(items, report)
     steps = [_step(item, f"/steps/{at}", names[at], report) for at, item in enumerate(items)]
     output = None
     if "output" in document:
@@ -61,23 +231,32 @@ def _plan(document: Json, limits: Limits, report: Report) -> Plan | None:
     return Plan(tuple(steps), output, read_metadata(document, report))
 
 
-def _ids(items: list[Json], report: Report) -> list[str]:
-    """Return the id of every step, a new one where it has none, and check those written."""
-    written = [item.get("id") if isinstance(item, dict) else None for item in items]
+def read_ids(
+    items: Sequence[Json], report: Report, names: Sequence[str] = ("id",), noun: str = "step"
+) -> list[str]:
+    """Return the id of every step, a new one where it has none, and check those written.
+
+    `names` are the fields that an id may have, `noun` is what messages call a step.
+    """
+    written: list[Json] = []
+    spelled: list[bool] = []
+    for item in items:
+        have = [item[name] for name in names if name in item] if isinstance(item, dict) else []
+        written.append(have[0] if have else None)
+        spelled.append(bool(have))
     taken = {name for name in written if isinstance(name, str)}
-    check, names = IdCheck(report), list[str]()
-    for at, (item, said) in enumerate(zip(items, written, strict=True)):
-        name = said
+    check, ids = IdCheck(report), list[str]()
+    for at, name in enumerate(written):
         if not isinstance(name, str):
-            name = free_id(at, taken)
+            said, name = name, free_id(at, taken)
             taken.add(name)
-            if isinstance(item, dict) and "id" in item:
+            if spelled[at]:
                 report.wrong_type("id", said, "text", f"/steps/{at}/id", name)
-            elif isinstance(item, dict):
-                report.error("missing-field", "The step has no 'id'.", f"/steps/{at}/id", name)
-        names.append(name)
+            elif isinstance(items[at], dict):
+                report.error("missing-field", f"The {noun} has no 'id'.", f"/steps/{at}/id", name)
+        ids.append(name)
         check.take(name)
-    return names
+    return ids
 
 
 def _step(item: Json, pointer: str, name: str, report: Report) -> Step:

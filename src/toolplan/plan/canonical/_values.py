@@ -3,8 +3,8 @@
 A reference is `${` id segment* `}`. Of n dollars directly before `{` each pair is one dollar of
 text. An odd one left over opens a reference; none left makes the brace text. So `$${x}` is the text
 `${x}`, and `$$${x}` is a dollar with a reference behind it. Text is parsed here once and never
-searched again. A dialect may name the step in another way: it gives its own `Head` to read and to
-print by.
+searched again. A dialect that writes them in another way has a `Notation` of its own.
+What is wrong with a text is collected in a `Report`.
 """
 
 from __future__ import annotations
@@ -12,17 +12,17 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from msgspec import Struct
 
 from toolplan.base.errors import ToolplanError
-from toolplan.plan.canonical._report import Report
-from toolplan.plan.diagnostics import Diagnostic, Severity
+from toolplan.plan.diagnostics import Diagnostic, Severity, did_you_mean, near
 from toolplan.plan.model import (
     Array,
     Literal,
     Object,
+    Plan,
     Ref,
     Template,
     Value,
@@ -33,7 +33,127 @@ from toolplan.plan.model import (
     object_,
     template,
 )
-from toolplan.plan.path import Json, Path, PathSyntaxError, parse_segments, print_path
+from toolplan.plan.path import Json, Path, PathSyntaxError, json_type, parse_segments, print_path
+from toolplan.plan.text.tokens import DEEPEST
+
+_MOST_DIAGNOSTICS: Final = 1_000
+_LONGEST_POINTERS: Final = 4_000_000
+
+_OTHER_NAMES: Final = {
+    other: name
+    for name, others in {
+        "args": "params parameters arguments input inputs",
+        "tool": "name tool_name toolName function action",
+        "after": "depends_on dependsOn dependencies",
+        "for_each": "foreach map",
+        "when": "condition if",
+        "timeout_s": "timeout",
+        "retries": "max_retries",
+        "thought": "reason description",
+        "toolplan": "version",
+    }.items()
+    for other in others.split()
+}
+"""What other plan languages call our fields: an offer, never read as the field."""
+
+
+class Parsed(NamedTuple):
+    """What was read of a text: as much of the plan as could be, and all that is wrong with it."""
+
+    plan: Plan | None
+    diagnostics: tuple[Diagnostic, ...] = ()
+
+
+class Report:
+    """Collects diagnostics while a plan is read.
+
+    What is kept is bounded, for errors and warnings apart, so that a hostile text cannot fill the
+    memory with complaints and no number of warnings hides an error.
+    """
+
+    def __init__(self) -> None:
+        self._found: list[Diagnostic] = []
+        self._room = dict.fromkeys(Severity, _MOST_DIAGNOSTICS)
+        self._characters = _LONGEST_POINTERS
+
+    @property
+    def diagnostics(self) -> tuple[Diagnostic, ...]:
+        """All that was kept, in the order in which it was found."""
+        return tuple(self._found)
+
+    def is_full(self, severity: Severity = Severity.ERROR) -> bool:
+        """Return whether nothing more of `severity` is kept."""
+        if severity is Severity.ERROR and self._room[severity] == _MOST_DIAGNOSTICS:
+            return False  # one error at least, whatever it costs
+        return self._room[severity] < 1 or self._characters < 0
+
+    def add(self, diagnostic: Diagnostic) -> None:
+        """Keep `diagnostic`, where there is room."""
+        if not self.is_full(diagnostic.severity):
+            self._room[diagnostic.severity] -= 1
+            self._characters -= len(diagnostic.pointer)
+            self._found.append(diagnostic)
+
+    def error(
+        self,
+        code: str,
+        message: str,
+        pointer: str = "",
+        step: str | None = None,
+        help: str | None = None,
+    ) -> None:
+        """Keep an error."""
+        self.add(Diagnostic(code, Severity.ERROR, message, step, pointer, help))
+
+    def warning(
+        self,
+        code: str,
+        message: str,
+        pointer: str = "",
+        step: str | None = None,
+        help: str | None = None,
+    ) -> None:
+        """Keep a warning."""
+        self.add(Diagnostic(code, Severity.WARNING, message, step, pointer, help))
+
+    def unknown_fields(
+        self,
+        item: Mapping[str, Json],
+        known: Sequence[str],
+        pointer: str,
+        step: str | None = None,
+        other_names: Mapping[str, str] | None = None,
+    ) -> None:
+        """Report every field of `item` that is not `known`, each with what may have been meant.
+
+        `other_names` are what other plan languages call the fields.
+        """
+        for name in item:
+            if name in known:
+                continue
+            if self.is_full():
+                return
+            other = (_OTHER_NAMES if other_names is None else other_names).get(name, "")
+            offers = [other] if other in known else near(name, known) if len(name) < 100 else []
+            self.error(
+                "unknown-field",
+                f"There is no field {shown(name)}.",
+                f"{pointer}/{escape_pointer(name)}",
+                step,
+                did_you_mean(offers) or f"The fields are {', '.join(known)}.",
+            )
+
+    def wrong_type(
+        self, name: str, value: Json, wanted: str, pointer: str, step: str | None = None
+    ) -> None:
+        """Report that the field `name` at `pointer` holds no `wanted`."""
+        self.error("field-type", f"{name!r} is {json_type(value)}, not {wanted}.", pointer, step)
+
+
+def shown(text: str) -> str:
+    """Return `text` in quotes, shortened where it is long."""
+    return repr(text if len(text) <= 60 else text[:57] + "…")
+
 
 STEP_ID: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,63}")
 """What the id of a step looks like; `fullmatch` it."""
@@ -51,11 +171,6 @@ MOST_PROBLEMS: Final = 20
 
 _SHORT: Final = 200
 """The longest text that is remembered: plans say the same few references again and again."""
-
-# the look-behind keeps a long row of dollars from being tried from each of them
-_BEFORE_BRACE = re.compile(r"(?<!\$)\$++\{")
-_AT_BRACE_OR_END = re.compile(r"(?<!\$)\$++(?=\{|\Z)")
-_AT_BRACE = re.compile(r"(?<!\$)\$++(?=\{)")
 
 
 class ReferenceSyntaxError(ToolplanError, ValueError):
@@ -87,99 +202,114 @@ class ParsedText(Struct, frozen=True):
     problems: tuple[TextProblem, ...] = ()
 
 
-class Head(Struct, frozen=True):
-    """How a dialect names the step of a reference.
+Written: TypeAlias = Literal | Ref | Template
+"""What is written as one text: a Literal that is a string, a reference, or both in turn."""
 
-    `read(text, at)` gives the id of the step and the offset behind its name, or raises
-    ReferenceSyntaxError. `write(step)` is its inverse, `path` writes the rest.
+
+class Notation(Struct, frozen=True):
+    """How references stand in text: behind a `mark`, of which each pair is one mark of text.
+
+    `opening` matches a run of marks directly before what may be a reference; `closing` also one at
+    the end of a text that a reference follows. `read(text, at)` reads what stands behind the marks:
+    a reference, a mistake, or None where it is text after all; and where it ends. `write(ref,
+    behind)` is its inverse, mark and all, where the text `behind` follows.
     """
 
-    read: Callable[[str, int], tuple[str, int]]
-    write: Callable[[str], str]
-    path: Callable[[Path], str]
-    help: str
+    mark: str
+    opening: re.Pattern[str]
+    closing: re.Pattern[str]
+    read: Callable[[str, int], tuple[Ref | TextProblem | None, int]]
+    write: Callable[[Ref, str], str]
 
+    def parse(self, text: str) -> ParsedText:
+        """Parse `text` into a Literal, a bare Ref, or a Template.
 
-def parse_text(text: str, head: Head | None = None) -> ParsedText:
-    """Parse `text` into a Literal, a bare Ref, or a Template.
+        Never raises: each bad reference is a problem; with an error, all of the text is literal.
+        """
+        parts: list[str | Ref] = []
+        literal: list[str] = []  # joined once: a text may be one long row of escapes
+        problems: list[TextProblem] = []
+        at = errors = 0
+        while errors < MOST_PROBLEMS and (opening := self.opening.search(text, at)):
+            run = len(opening[0])
+            literal.append(text[at : opening.start()] + self.mark * (run // 2))
+            at = opening.end()
+            if run % 2 == 0:
+                continue
+            found, end = self.read(text, at)
+            if isinstance(found, Ref):
+                parts += ("".join(literal), found)
+                literal.clear()
+            else:
+                literal.append(text[at - 1 : end])
+            if isinstance(found, TextProblem):
+                is_error = found.severity is Severity.ERROR
+                # warnings are bounded apart, so that none hides an error
+                if is_error or len(problems) - errors < MOST_PROBLEMS:
+                    problems.append(found)
+                errors += is_error
+            at = end
+        if errors:
+            return ParsedText(Literal(text), tuple(problems))
+        return ParsedText(template((*parts, "".join(literal) + text[at:])), tuple(problems))
 
-    Never raises: each bad reference is a problem, and the text is then taken literally.
-    """
-    if OPENING not in text:
-        return ParsedText(Literal(text))
-    return (_remembered if len(text) <= _SHORT else _parsed)(text, head or _CANONICAL)
+    def print(self, value: Written) -> str:
+        """Return the text that `parse` reads as `value`; a Literal must be a string.
 
-
-def _parsed(text: str, head: Head) -> ParsedText:
-    parts: list[str | Ref] = []
-    literal: list[str] = []  # joined once: a text may be one long row of escapes
-    problems: list[TextProblem] = []
-    at = 0
-    while opening := _BEFORE_BRACE.search(text, at):
-        dollars = len(opening[0]) - 1
-        literal.append(text[at : opening.start()] + "$" * (dollars // 2))
-        at = opening.end()
-        if dollars % 2 == 0:
-            literal.append("{")
-            continue
-        try:
-            ref, at = _reference(text, at, head)
-            parts += ("".join(literal), ref)
-            literal.clear()
-        except (ReferenceSyntaxError, PathSyntaxError) as error:
-            problems.append(_problem(text, at, error, head))
-            if len(problems) == MOST_PROBLEMS:
-                break
-    if problems:
-        return ParsedText(Literal(text), tuple(problems))
-    return ParsedText(template((*parts, "".join(literal) + text[at:])))
-
-
-_remembered = lru_cache(maxsize=2048)(_parsed)
-
-
-def print_text(value: Literal | Ref | Template, head: Head | None = None) -> str:
-    """Return the text that `parse_text` reads as `value`; a Literal must be a string.
-
-    Raises:
-        TypeError: the Literal is not a string.
-    """
-    head = head or _CANONICAL
-    parts = value.parts if isinstance(value, Template) else (value,)
-    written: list[str] = []
-    for at, part in enumerate(parts, 1):
-        text = part.value if isinstance(part, Literal) else part
-        if isinstance(text, Ref):
-            written.append("${" + head.write(text.step) + head.path(text.path) + "}")
-        elif isinstance(text, str):
-            written.append((_AT_BRACE if at == len(parts) else _AT_BRACE_OR_END).sub(_twice, text))
-        else:
-            raise TypeError("only text is printed as text")
-    return "".join(written)
+        Raises:
+            TypeError: the Literal is not a string.
+        """
+        parts = value.parts if isinstance(value, Template) else (value,)
+        written: list[str] = []
+        for part, behind in zip(parts, (*parts[1:], ""), strict=True):
+            text = part.value if isinstance(part, Literal) else part
+            if isinstance(text, Ref):
+                # of two references side by side the mark of the second one follows
+                written.append(self.write(text, behind if isinstance(behind, str) else self.mark))
+            elif isinstance(text, str):
+                before_mark = self.closing if isinstance(behind, Ref) else self.opening
+                written.append(before_mark.sub(_twice, text) if self.mark in text else text)
+            else:
+                raise TypeError("only text is printed as text")
+        return "".join(written)
 
 
 def _twice(found: re.Match[str]) -> str:
     return found[0] * 2
 
 
-def _reference(text: str, at: int, head: Head) -> tuple[Ref, int]:
-    step, end = head.read(text, at)
-    path, end = parse_segments(text, end)
-    if not text.startswith("}", end):
-        found = f"{text[end]!r} stands where '}}' was expected" if end < len(text) else ""
-        raise ReferenceSyntaxError(found or "'}' is missing", end)
-    return Ref(step, path), end + 1
+def in_braces(
+    read_step: Callable[[str, int], tuple[str, int]],
+    write_step: Callable[[str], str],
+    write_path: Callable[[Path], str],
+    help: str,
+) -> Notation:
+    """Return the notation `${` step path `}`.
 
+    `read_step(text, at)` gives the id of the step and the offset behind its name, or raises
+    ReferenceSyntaxError. `write_step` is its inverse.
+    """
 
-def _problem(
-    text: str, at: int, error: ReferenceSyntaxError | PathSyntaxError, head: Head
-) -> TextProblem:
-    shown = text[at - 2 : at + 60].partition("}")
-    return TextProblem(
-        "reference-syntax",
-        f"The reference {shown[0] + shown[1]!r} cannot be read: {error}.",
-        head.help,
-        offset=error.offset,
+    def read(text: str, at: int) -> tuple[Ref | TextProblem, int]:
+        try:
+            step, end = read_step(text, at + 1)
+            path, end = parse_segments(text, end)
+            if text.startswith("}", end):
+                return Ref(step, path), end + 1
+            found = f"{text[end]!r} stands where '}}' was expected" if end < len(text) else ""
+            raise ReferenceSyntaxError(found or "'}' is missing", end)
+        except (ReferenceSyntaxError, PathSyntaxError) as error:
+            shown = "".join(text[at - 1 : at + 61].partition("}")[:2])
+            said = f"The reference {shown!r} cannot be read: {error}."
+            return TextProblem("reference-syntax", said, help, offset=error.offset), at
+
+    # the look-behind keeps a long row of dollars from being tried from each of them
+    return Notation(
+        "$",
+        re.compile(r"(?<!\$)\$++(?=\{)"),
+        re.compile(r"(?<!\$)\$++(?=\{|\Z)"),
+        read,
+        lambda ref, _: "${" + write_step(ref.step) + write_path(ref.path) + "}",
     )
 
 
@@ -193,19 +323,23 @@ def _canonical_step(text: str, at: int) -> tuple[str, int]:
     raise ReferenceSyntaxError("the id of a step was expected", at)
 
 
-_CANONICAL: Final = Head(
+_CANONICAL: Final = in_braces(
     _canonical_step,
     str,
     print_path,
     "A reference is `${step.path}`, as in `${s0.data[0].id}`; `$${` is the text `${`.",
 )
+_remembered = lru_cache(maxsize=2048)(_CANONICAL.parse)
+print_text: Final = _CANONICAL.print
+"""Return the text that `parse_text` reads as a value."""
 
 
-DEEPEST: Final = 200
-"""No limit on depth may be above this: values are taken apart by recursion."""
+def parse_text(text: str) -> ParsedText:
+    """Parse `text` into a Literal, a bare Ref, or a Template. Never raises."""
+    if OPENING not in text:
+        return ParsedText(Literal(text))
+    return _remembered(text) if len(text) <= _SHORT else _CANONICAL.parse(text)
 
-Written: TypeAlias = Literal | Ref | Template
-"""What is written as one text: a Literal that is a string, a reference, or both in turn."""
 
 # a tuple, because `isinstance` is slower with `dict | list`
 _NESTED: Final = (dict, list)
@@ -269,26 +403,19 @@ class Syntax(Struct, frozen=True):
             return Literal(value)
         return self.read(value, f"{around}/{escape_pointer(str(token))}", step, report)
 
-    def dump(self, value: Value) -> Json:
+    def dump(self, value: Value | Json) -> Json:
         """Return the JSON that reads as `value`, where the dialect can say it."""
         match value:
             case Literal(literal):
-                return self._dump_literal(literal)
+                return self.dump(literal)
             case Ref() | Template():
                 return self.write(value)
-            case Array(items):
-                return [self.dump(each) for each in items]
-            case Object(fields):
-                return {key: self.dump(each) for key, each in fields}
-
-    def _dump_literal(self, value: Json) -> Json:
-        match value:
             case str():
                 return self.write(Literal(value)) if self.mark in value else value
-            case dict():
-                return {key: self._dump_literal(each) for key, each in value.items()}
-            case list():
-                return [self._dump_literal(each) for each in value]
+            case Object() | dict():
+                return {str(key): self.dump(each) for key, each in members(value)}
+            case Array() | list():
+                return [self.dump(each) for _, each in members(value)]
             case _:
                 return value
 

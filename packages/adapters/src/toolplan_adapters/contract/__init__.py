@@ -14,8 +14,9 @@ from toolplan_adapters.contract.contracts import (
     Priority,
     Role,
     Skill,
+    load_contracts,
+    read_text,
 )
-from toolplan_adapters.contract.files import load_contracts, read_text
 from toolplan_adapters.contract.intent import IntentReader
 from toolplan_adapters.contract.planner import ContractPlanner, KnowledgeMode
 from toolplan_adapters.contract.state import (

@@ -1,7 +1,9 @@
 """Contracts: what agents can do, what they require and what they produce, as data.
 
-A contract is read from a file (`files.load_contracts`). The contracts define which agent answers
-which class of intent, and, since each data path has one producer, which agents work before it.
+A contract is read from a file: YAML, or Markdown with YAML between two lines of `---` at its head;
+tags, aliases and repeated keys are refused; `yes` and `2026-01-01` are text. The contracts define
+which agent answers which class of intent, and, since each data path has one producer, which agents
+work before it.
 """
 
 from __future__ import annotations
@@ -10,14 +12,58 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from enum import StrEnum
 from graphlib import CycleError, TopologicalSorter
-from typing import Annotated, Any, Final, Literal, TypeAlias, get_args
+from importlib.resources.abc import Traversable
+from pathlib import Path
+from typing import Annotated, Any, Final, Literal, TypeAlias, TypeVar, get_args
 
+import msgspec
 from msgspec import Meta, Struct, field
 from msgspec.structs import force_setattr
 
 from toolplan.base.errors import ToolplanError
 from toolplan.plan.path import Json
-from toolplan_adapters._convert import DataPath, Text
+from toolplan.plan.yaml_text import YamlError, read_yaml
+
+T = TypeVar("T")
+
+_NOT_EMPTY: Final = r"\S"
+_DATA_PATH: Final = r"^[A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z_][A-Za-z0-9_]*)*\Z"
+Text: TypeAlias = Annotated[str, Meta(pattern=_NOT_EMPTY)]
+DataPath: TypeAlias = Annotated[str, Meta(pattern=_DATA_PATH)]
+
+_CLEARER: Final = {
+    f"`str` matching regex {_NOT_EMPTY!r}": "text that is not empty",
+    f"`str` matching regex {_DATA_PATH!r}": "a data path: names with dots between, as in 'a.b'",
+}
+
+
+class ConversionError(ValueError):
+    """A value that does not fit its type. `pointer` is its place."""
+
+    def __init__(self, pointer: str, message: str) -> None:
+        super().__init__(message)
+        self.pointer = pointer
+
+
+def convert(value: Json, kind: type[T]) -> T:
+    """Return `value` as a struct of type `kind`.
+
+    Raises:
+        ConversionError: a field is missing, unknown or of the wrong type.
+    """
+    try:
+        return msgspec.convert(value, kind)
+    except msgspec.ValidationError as error:
+        message, _, place = f"{error}".rpartition(" - at `")
+        if not message:
+            message, place = place, ""
+        for theirs, ours in _CLEARER.items():
+            message = message.replace(theirs, ours)
+        known = place.partition("$")[2].partition("[...]")[0]  # keys of mappings are not known
+        tokens = re.findall(r"[^.\[\]`]+", known)
+        tokens += re.findall(r"unknown field `(.*)`", message)
+        raise ConversionError("".join(f"/{token}" for token in tokens), f"{message}.") from None
+
 
 _PLACES: Final = re.compile(r"\{([^{}]*)\}")
 _MOST_COUNT: Final = 1_000_000
@@ -292,3 +338,88 @@ class Contracts(Iterable[Contract]):
                 f"Agents depend on each other in a cycle: {' → '.join(cycle)}."
                 " Remove one of these dependencies, or make it optional in another agent."
             ) from None
+
+
+SUFFIXES: Final = (".yaml", ".yml", ".md")
+MOST_BYTES: Final = 256_000
+MOST_DEPTH: Final = 16
+
+_SUFFIXES: Final = ", ".join(SUFFIXES)
+_FENCE: Final = "---"
+
+Place: TypeAlias = Path | Traversable
+
+
+def load_contracts(*places: str | Place) -> Contracts:
+    """Return the contracts of files, and of all files with contracts in folders, sorted by name.
+
+    Raises:
+        ContractError: a file cannot be read or used, or the contracts do not fit together.
+    """
+    found = [Path(place) if isinstance(place, str) else place for place in places]
+    return Contracts(
+        read_text(file.name, _content(file)) for place in found for file in _files(place)
+    )
+
+
+def read_text(name: str, text: str) -> Contract:
+    """Return the contract in the text of a file called `name`; its suffix is the format.
+
+    Raises:
+        ContractError: the text cannot be used; the message has the name and the line.
+    """
+    if len(text.encode("utf-8", "replace")) > MOST_BYTES:
+        raise ContractError(f"{name}: The file has more than {MOST_BYTES:,} bytes.")
+    source, first = _front_matter(name, text) if name.endswith(".md") else (text, 1)
+    try:
+        value, lines = read_yaml(source, max_depth=MOST_DEPTH, strict=True)
+    except YamlError as error:
+        raise ContractError(f"{name}:{error.line + first - 1}: {error}") from None
+    try:
+        return _contract(value, name)
+    except ConversionError as error:
+        near = error.pointer
+        while near and near not in lines:
+            near = near.rpartition("/")[0]
+        place = f"{name}:{lines.get(near, 1) + first - 1}"
+        raise ContractError(f"{place}: {error.pointer or 'contract'}: {error}") from None
+
+
+def _contract(value: Json, name: str) -> Contract:
+    if isinstance(value, dict):
+        if "place" in value:  # a field of the struct that is no field of a file
+            raise ConversionError("/place", "Object contains unknown field `place`.")
+        value = {**value, "place": name}
+    return convert(value, Contract)
+
+
+def _files(place: Place) -> Iterable[Place]:
+    if not place.is_dir():
+        return [place]
+    inside = [each for each in place.iterdir() if each.name.endswith(SUFFIXES)]
+    if not inside:
+        raise ContractError(
+            f"{place.name}: The folder has no contract (a file that ends in {_SUFFIXES})."
+        )
+    return sorted(inside, key=lambda each: each.name)
+
+
+def _content(file: Place) -> str:
+    if not file.name.endswith(SUFFIXES):
+        raise ContractError(f"{file.name}: The name of a contract must end in {_SUFFIXES}.")
+    try:
+        return file.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.reason if isinstance(error, UnicodeDecodeError) else error.strerror
+        raise ContractError(f"{file.name}: The file cannot be read: {reason}.") from None
+
+
+def _front_matter(name: str, text: str) -> tuple[str, int]:
+    """Return the YAML at the head of a Markdown text, and the line that it starts in."""
+    first, *lines = text.splitlines() or [""]
+    ends = [at for at, line in enumerate(lines) if line.rstrip() == _FENCE]
+    if first.rstrip() != _FENCE or not ends:
+        raise ContractError(
+            f"{name}:1: A contract in Markdown must start with YAML between two lines '---'."
+        )
+    return "\n".join(lines[: ends[0]]), 2

@@ -23,8 +23,7 @@ from toolplan.plan.path import Json, copied
 from toolplan.planners import Attempt, Clarification, Draft, OnText, Proposal, Question
 from toolplan.planners.context import PlannerContext
 from toolplan.schema.tool import Tool, Toolbox
-from toolplan_adapters.contract.contracts import Contract, Contracts
-from toolplan_adapters.contract.files import load_contracts
+from toolplan_adapters.contract.contracts import Contract, Contracts, load_contracts
 from toolplan_adapters.contract.intent import IntentReader
 from toolplan_adapters.contract.state import (
     NODE,
@@ -39,6 +38,7 @@ from toolplan_adapters.contract.state import (
     written,
 )
 from toolplan_adapters.contract.tasks import Task, make_tasks
+from toolplan_adapters.dialects.state import dump as dump_state
 
 NAME: Final = "contract"
 """The planner of the drafts."""
@@ -156,20 +156,8 @@ class ContractPlanner:
             ClarificationNeeded, UnknownIntentError, StateError: as `plan`.
         """
         tasks = self.tasks(intent_of(state.get("intent")))
-        return {
-            "plan": {
-                "tasks": [task.to_json() for task in tasks],
-                "routing": [task.contract.agent for task in tasks],
-            },
-            "routing_detail": [
-                {
-                    "task_id": task.id,
-                    "agent": task.contract.agent,
-                    "skill": None if task.skill is None else task.skill.name,
-                }
-                for task in tasks
-            ],
-        }
+        skills = {task.id: None if task.skill is None else task.skill.name for task in tasks}
+        return dump_state(Plan(tuple(task.step() for task in tasks)), skills)
 
     async def propose(
         self,

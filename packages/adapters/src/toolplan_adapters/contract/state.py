@@ -15,7 +15,7 @@ from msgspec import Struct
 from toolplan.base.errors import ToolplanError
 from toolplan.events import Event, Run, StepRun, StepState, fold
 from toolplan.plan.path import Json, copied, json_type
-from toolplan_adapters._convert import ConversionError, Text, convert
+from toolplan_adapters.contract.contracts import ConversionError, Text, convert
 
 NEEDS_CLARIFICATION: Final = "unknown_or_needs_clarification"
 LEAST_CONFIDENCE: Final = 0.5

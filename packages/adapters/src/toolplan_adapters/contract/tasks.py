@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
+from toolplan.plan.model import Literal, Step, Value
 from toolplan.plan.path import Json
 from toolplan_adapters.contract.contracts import Contract, Contracts, Need, Role, Skill, described
 from toolplan_adapters.contract.state import Intent, UnknownIntentError
@@ -46,21 +47,13 @@ class Task(Struct, frozen=True):
         name = self.contract.agent if self.skill is None else self.skill.name
         return [each.to_json(name) for each in self.contract.needs(self.skill)]
 
-    def to_json(self) -> dict[str, Json]:
-        """Return the task of a STATE, pending."""
-        depends_on: list[Json] = [*self.depends_on]
-        task: dict[str, Json] = {
-            "id": self.id,
-            "description": self.description,
-            "owner": self.contract.agent,
-            "depends_on": depends_on,
-        }
+    def step(self) -> Step:
+        """Return the step of a plan in the dialect `state`, whose tool is the agent."""
         required = self.required_data()
-        if self.skill is not None or required:
-            task["required_data"] = required
-        task["status"] = "pending"
-        task["outputs"] = {}
-        return task
+        has_data = self.skill is not None or bool(required)
+        args: dict[str, Value] = {"required_data": Literal(required)} if has_data else {}
+        agent = self.contract.agent
+        return Step(self.id, agent, args, self.depends_on, thought=self.description)
 
 
 class _Link(NamedTuple):

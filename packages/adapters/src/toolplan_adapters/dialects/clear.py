@@ -9,21 +9,20 @@ printed, and means nothing when one is read.
 from __future__ import annotations
 
 import re
-from functools import partial
 from typing import Final
 
-from toolplan.dialects import form, has_key, json_text, values
-from toolplan.dialects.stream import JsonSteps, all_steps
+from toolplan.dialects import form, has_key, json_text
+from toolplan.dialects.form import JsonSteps, all_steps
 from toolplan.dialects.toolplan import is_clear, is_plan
 from toolplan.plan.canonical import (
-    Head,
+    OPENING,
     Parsed,
     ReferenceSyntaxError,
     Report,
     StepFields,
+    Syntax,
     check_depth,
-    parse_text,
-    print_text,
+    in_braces,
     read_metadata,
     read_steps,
 )
@@ -192,14 +191,14 @@ def _write_path(path: Path) -> str:
     return "".join(".*" if each is EVERY else print_path((each,)) for each in path)
 
 
-_HEAD: Final = Head(
+_NOTATION: Final = in_braces(
     _read_step,
     _write_step,
     _write_path,
     "A reference is `${step[N].path}`, as in `${step[0].data.*.id}`. Anything else has to be "
     "written out; `$${` is the text `${`.",
 )
-_SYNTAX: Final = values.Syntax(partial(parse_text, head=_HEAD), partial(print_text, head=_HEAD))
+_SYNTAX: Final = Syntax(_NOTATION.parse, _NOTATION.print, mark=OPENING)
 _FORM: Final = form.Form(
     is_plan,
     load,

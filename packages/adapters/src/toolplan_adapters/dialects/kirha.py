@@ -19,14 +19,22 @@ from typing import Final, cast
 from msgspec import Struct
 
 from toolplan.dialects import form, has_key, values
-from toolplan.dialects.form import read_list
-from toolplan.dialects.paths import SEGMENTS_WITH_GAPS, read_path, without_gaps, write_bare
-from toolplan.dialects.stream import JsonSteps, all_steps
-from toolplan.plan.canonical import Parsed, ParsedText, Report, StepFields, TextProblem, shown
+from toolplan.dialects.form import JsonSteps, all_steps, read_list
+from toolplan.dialects.values import SEGMENTS_WITH_GAPS, read_path, without_gaps, write_bare
+from toolplan.plan.canonical import (
+    Parsed,
+    ParsedText,
+    Report,
+    StepFields,
+    Syntax,
+    TextProblem,
+    Written,
+    shown,
+)
 from toolplan.plan.diagnostics import Diagnostic, Severity
 from toolplan.plan.model import Limits, Literal, Plan, Ref, Step, Template
 from toolplan.plan.path import EVERY, Json, PathSyntaxError
-from toolplan.plan.text import TOKEN
+from toolplan.plan.text.tokens import TOKEN
 
 _TOOL: Final = ("toolName", "tool")
 _ARGS: Final = ("arguments", "args", "params", "parameters")
@@ -135,7 +143,7 @@ class _Steps:
         )
 
 
-def _dump(step: Step, syntax: values.Syntax) -> Json:
+def _dump(step: Step, syntax: Syntax) -> Json:
     item: dict[str, Json] = {} if step.thought is None else {"thought": step.thought}
     item["toolName"] = step.tool
     item["arguments"] = {name: syntax.dump(value) for name, value in step.args.items()}
@@ -203,10 +211,10 @@ def _noise(noise: Sequence[str]) -> list[Diagnostic]:
     return [Diagnostic("noise", Severity.WARNING, message, help="Write one <plan> block, alone.")]
 
 
-def _syntax(ids: Sequence[str]) -> values.Syntax:
+def _syntax(ids: Sequence[str]) -> Syntax:
     """Return the syntax of a plan with these steps, in order; `ids` may grow."""
     numbers = {name: at for at, name in enumerate(ids)}
-    return values.Syntax(
+    return Syntax(
         partial(_read_text, ids), partial(_write_value, numbers), partial(_read_object, ids)
     )
 
@@ -264,7 +272,7 @@ def _dotted(key: str) -> str:
     return without_gaps(key if key[:1] in ("", ".", "[") else f".{key}")
 
 
-def _write_value(numbers: Mapping[str, int], value: values.Written) -> Json:
+def _write_value(numbers: Mapping[str, int], value: Written) -> Json:
     match value:
         case Literal(str(text)):
             return _escaped(text)

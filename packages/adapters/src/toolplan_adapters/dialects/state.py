@@ -14,7 +14,15 @@ from typing import Final
 
 from toolplan.dialects import form, has_key, json_text, values
 from toolplan.dialects.form import bounded
-from toolplan.plan.canonical import IdCheck, Parsed, ParsedText, Report, StepFields, free_id, shown
+from toolplan.plan.canonical import (
+    Parsed,
+    ParsedText,
+    Report,
+    StepFields,
+    Syntax,
+    read_ids,
+    shown,
+)
 from toolplan.plan.diagnostics import Diagnostic
 from toolplan.plan.model import Limits, Literal, Plan, Ref, Step, escape_pointer
 from toolplan.plan.path import Json, copied, json_type
@@ -60,12 +68,16 @@ def is_plan(document: Json) -> bool:
     return isinstance(inner, dict) and form.objects(inner.get("tasks"), ("owner", *_ID))
 
 
-def dump(plan: Plan) -> dict[str, Json]:
-    """Return the STATE of `plan`, which holds nothing that it cannot say, and its routing."""
+def dump(plan: Plan, skills: Mapping[str, str | None] | None = None) -> dict[str, Json]:
+    """Return the STATE of `plan`, which holds nothing that it cannot say, and its routing.
+
+    `skills` are those of the tasks; by default the skill that all data of a task is required for.
+    """
+    known = {step.id: _skill(step) for step in plan.steps} if skills is None else skills
     tasks: list[Json] = [_dump(step) for step in plan.steps]
     routing: list[Json] = [step.tool for step in plan.steps]
     detail: list[Json] = [
-        {"task_id": step.id, "agent": step.tool, "skill": _skill(step)} for step in plan.steps
+        {"task_id": step.id, "agent": step.tool, "skill": known[step.id]} for step in plan.steps
     ]
     return {"plan": {"tasks": tasks, "routing": routing}, "routing_detail": detail}
 
@@ -86,7 +98,7 @@ def load(document: Json, _: form.Signatures | None, limits: Limits) -> Parsed:
         return Parsed(None, report.diagnostics)
     if bounded(items, document, limits, report) is None:
         return Parsed(None, report.diagnostics)
-    ids = _ids(items, report)
+    ids = read_ids(items, report, _ID, "task")
     steps = tuple(
         _step(StepFields(item, f"/steps/{at}", name, report))
         for at, (item, name) in enumerate(zip(items, ids, strict=True))
@@ -111,24 +123,6 @@ def _inner(document: Json, report: Report) -> Mapping[str, Json] | None:
         said = f"The plan was read without the rest of the STATE: {', '.join(others)}."
         report.warning("noise", said, help="Write the plan alone.")
     return inner
-
-
-def _ids(items: Sequence[Json], report: Report) -> list[str]:
-    written: list[Json] = []
-    for item in items:
-        task = item if isinstance(item, dict) else {}
-        written.append(next((task[name] for name in _ID if name in task), None))
-    taken = {name for name in written if isinstance(name, str)}
-    ids = [name if isinstance(name, str) else free_id(at, taken) for at, name in enumerate(written)]
-    for at, name in enumerate(written):
-        if name is None and isinstance(items[at], dict):
-            report.error("missing-field", "The task has no 'id'.", f"/steps/{at}/id", ids[at])
-        elif name is not None and not isinstance(name, str):
-            report.wrong_type("id", name, "text", f"/steps/{at}/id", ids[at])
-    check = IdCheck(report)
-    for name in ids:
-        check.take(name)
-    return ids
 
 
 def _step(task: StepFields) -> Step:
@@ -217,7 +211,7 @@ def _refusal(_: Ref) -> str | None:
     return "has order by task, and no reference to an output"
 
 
-_SYNTAX: Final = values.Syntax(
+_SYNTAX: Final = Syntax(
     lambda text: ParsedText(Literal(text)), partial(values.write_parts, write_ref=_no_reference)
 )
 _PLACES: Final = form.Places(

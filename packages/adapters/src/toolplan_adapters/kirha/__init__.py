@@ -5,10 +5,8 @@
 Names are spelled as in Python (`generate_plan`, `step_id`); wire forms are those of the SDK.
 """
 
-from toolplan_adapters.kirha.errors import PlannerError, PlanParseError
-from toolplan_adapters.kirha.execution import StepResult, execute
-from toolplan_adapters.kirha.planner import Plan, Planner, parse_plan
-from toolplan_adapters.kirha.steps import Step
+from toolplan_adapters.kirha.planner import Plan, Planner, StepResult, execute, parse_plan
+from toolplan_adapters.kirha.steps import PlannerError, PlanParseError, Step
 from toolplan_adapters.kirha.tools import Tool
 from toolplan_adapters.kirha.validation import (
     PlanValidationError,

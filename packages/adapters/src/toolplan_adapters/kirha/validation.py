@@ -14,18 +14,17 @@ with underscores.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Final, cast
+from typing import Final
 
 from msgspec import Struct, to_builtins
 
 from toolplan.compiler import fix
 from toolplan.compiler.rules import PlanContext
 from toolplan.plan.diagnostics import Diagnostic
-from toolplan.plan.model import Plan, split_pointer
-from toolplan.plan.path import Json, Path, Segment
+from toolplan.plan.model import Plan, object_, split_pointer, value_inside
+from toolplan.plan.path import Json, Path
 from toolplan.schema import Absent, Schema, at, types_of
-from toolplan_adapters.kirha.errors import missing_step
-from toolplan_adapters.kirha.steps import Step, output_key
+from toolplan_adapters.kirha.steps import Step, missing_step, output_key, shown
 from toolplan_adapters.kirha.tools import AnyTool, toolbox
 
 _CODES: Final[Mapping[str, str]] = {
@@ -138,16 +137,9 @@ def _located(plan: Plan, tokens: tuple[str, ...]) -> tuple[Path, Json]:
     """Return the path to an argument, and its wire form; no path for another place."""
     if tokens[:1] != ("steps",) or tokens[2:3] != ("args",):
         return (), None
-    value = cast("Json", Step.of(plan.steps[int(tokens[1])]).arguments)
-    path: list[Segment] = []
-    for token in tokens[3:]:
-        if isinstance(value, list) and token.isdecimal() and int(token) < len(value):
-            path.append(int(token))
-            value = value[int(token)]
-        else:
-            path.append(token)
-            value = value.get(token) if isinstance(value, dict) else None
-    return tuple(path), value
+    args = object_(tuple(plan.steps[int(tokens[1])].args.items()))
+    path, value = value_inside(args, tokens[3:])
+    return path, None if value is None else shown(value)
 
 
 def _types(schema: Schema | Absent | None) -> str | None:

@@ -11,7 +11,7 @@ from urllib.parse import parse_qsl
 from msgspec import Struct, field
 
 from toolplan.dialects import values
-from toolplan.plan.canonical import ParsedText, TextProblem, shown
+from toolplan.plan.canonical import ParsedText, TextProblem, Written, shown
 from toolplan.plan.model import (
     Array,
     Literal,
@@ -220,7 +220,7 @@ def refusal(ref: Ref) -> str | None:
     return None
 
 
-def write_text(value: values.Written, names: Mapping[Ref, str]) -> str:
+def write_text(value: Written, names: Mapping[Ref, str]) -> str:
     """Return a text, with the output that holds each reference in its place."""
 
     def write(ref: Ref) -> str:

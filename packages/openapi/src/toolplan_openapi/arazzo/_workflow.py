@@ -13,7 +13,7 @@ from typing import Final, TypeAlias
 from msgspec.structs import replace
 
 from toolplan.dialects import form, values
-from toolplan.plan.canonical import MOST_RETRIES, IdCheck, Report, shown
+from toolplan.plan.canonical import MOST_RETRIES, IdCheck, Report, Syntax, shown
 from toolplan.plan.model import (
     Plan,
     Ref,
@@ -185,7 +185,7 @@ class _WorkflowReader:
         self._workflow = workflow
         self._prefix = prefix
         self._scope = Scope(inputs, reading.finished, is_chosen=not prefix)
-        self._syntax = values.Syntax(self._scope.read_text, values.write_none)
+        self._syntax = Syntax(self._scope.read_text, values.write_none)
         self._inputs = Inputs.of(workflow, reading.root)
         self._refuse = reading.refuse
 

@@ -17,7 +17,7 @@ from typing import Final
 from toolplan.dialects import form, has_key, json_text, values
 from toolplan.dialects.characters import fits
 from toolplan.dialects.form import bounded
-from toolplan.plan.canonical import DEEPEST, Parsed, Report
+from toolplan.plan.canonical import DEEPEST, Parsed, Report, Syntax
 from toolplan.plan.diagnostics import Diagnostic
 from toolplan.plan.model import (
     Limits,
@@ -28,7 +28,7 @@ from toolplan.plan.model import (
     step_refs,
 )
 from toolplan.plan.path import Json
-from toolplan.plan.text import Span
+from toolplan.plan.text.loose import Span
 from toolplan.plan.yaml_text import YamlError, read_yaml
 from toolplan_openapi._document import Place
 from toolplan_openapi.arazzo import _expressions as expressions
@@ -138,7 +138,7 @@ def _write(plan: Plan, _: form.Signatures | None) -> str:
     every = [ref for step in plan.steps for _, ref in step_refs(step)]
     every += [] if plan.output is None else [*refs(plan.output)]
     names = {ref: f"o{at}" for at, ref in enumerate(dict.fromkeys(every), 1)}
-    syntax = values.Syntax(values.read_plain, partial(expressions.write_text, names=names))
+    syntax = Syntax(values.read_plain, partial(expressions.write_text, names=names))
     steps: list[Json] = []
     for step in plan.steps:
         item: dict[str, Json] = {"stepId": step.id}
