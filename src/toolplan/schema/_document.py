@@ -79,7 +79,7 @@ def read(raw: Json) -> Document:
     for reference in references:
         _check_reference(reference, root)
     _bound_work(root, root)
-    moved = _moved(root)
+    moved = _moved(root, f"#/$defs/{_ROOT}")
     return Document({k: v for k, v in moved.items() if k not in ("$defs", "definitions")}, moved)
 
 
@@ -96,6 +96,12 @@ def whole(document: Document) -> Node:
     if document.definitions is None or isinstance(document.node, bool):
         return document.node
     return {**document.node, "$defs": {_ROOT: document.definitions}}
+
+
+def placed(document: Document, pointer: str) -> Node:
+    """Return `document` as a schema that stands at `pointer`, a URI fragment, in another one."""
+    found = whole(document)
+    return found if isinstance(found, bool) else _moved(found, f"#{pointer}")
 
 
 def sub_schemas(node: Json) -> Iterator[dict[str, Json]]:
@@ -203,8 +209,8 @@ def _bound_work(node: Json, root: dict[str, Json]) -> None:
         raise SchemaError("its references are nested too deep") from None
 
 
-def _moved(schema: dict[str, Json]) -> dict[str, Json]:
-    """Return `schema` with references that begin with `#/$defs/root`; data stays as it is."""
+def _moved(schema: dict[str, Json], prefix: str) -> dict[str, Json]:
+    """Return `schema` with references that begin with `prefix`; data stays as it is."""
 
     def moved(node: Json) -> Json:
         if isinstance(node, list):
@@ -214,7 +220,7 @@ def _moved(schema: dict[str, Json]) -> dict[str, Json]:
         new: dict[str, Json] = {}
         for key, value in node.items():
             if key == "$ref" and isinstance(value, str):
-                new[key] = f"#/$defs/{_ROOT}{value[1:]}"
+                new[key] = f"{prefix}{value[1:]}"
             elif key in _NAMED and isinstance(value, dict):
                 new[key] = {name: moved(inner) for name, inner in value.items()}
             else:
