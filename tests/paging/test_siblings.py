@@ -105,6 +105,85 @@ def test_an_end_is_an_end(rest: dict[str, Json]) -> None:
     assert part({"items": ROWS[:40], **rest}, {}) == ""
 
 
+@pytest.mark.parametrize("rows", [ROWS[:40], [str(at) for at in range(40)]], ids=["rows", "texts"])
+@pytest.mark.parametrize("inside", [(), ("result",), ("data", "payload")], ids=str)
+@pytest.mark.parametrize(
+    "rest",
+    [
+        {"total": 120}, {"_total": "120"}, {"total": 120, "showing": 40}, {"showing": 40, "of": 120},
+        {"count": 120}, {"remaining": 80}, {"page": 1, "pages": 3}, {"truncated": True},
+        {"partial": True}, {"incomplete": True}, {"complete": False}, {"is_complete": False},
+        {"end": False}, {"exhausted": False}, {"limitReached": True}, {"next": True},
+        {"exceededTransferLimit": True}, {"hasMore": 1}, {"has_more": "true"}, {"isLast": "no"},
+    ],
+)  # fmt: skip
+def test_a_list_of_any_name_beside_words_about_pages_only_is_a_page(
+    rest: dict[str, Json], inside: tuple[str, ...], rows: Json
+) -> None:
+    output: Json = {"tickets": rows, **rest}
+    for name in inside:
+        output = {name: output}
+    assert part(output, {})
+
+
+@pytest.mark.parametrize(
+    "output",
+    [
+        {"lines": [{"price": 60}, {"price": 60}], "total": 120},
+        {"prices": [60, 60], "total": 120},
+        {"tickets": ROWS[:40], "total": 120, "customer": "Ada"},
+        {"tickets": ROWS[:40], "hasMore": 0, "isLast": "yes"},
+        {"title": "Ada's list", "todos": ROWS[:4], "complete": False},
+        {"order": 7, "lines": ROWS[:4], "partial": True},
+    ],
+)
+def test_a_list_beside_something_else_is_no_page(output: Json) -> None:
+    assert part(output, {}) == ""
+
+
+@pytest.mark.parametrize(
+    ("output", "said"),
+    [
+        ({"tickets": ROWS[:40], "note": "Showing first 40 of 120 results."}, "of the 120"),
+        ({"tickets": ROWS[:40], "message": "1-40 out of 1,200"}, "of the 1,200"),
+        ({"tickets": ROWS[:40], "range": "items 0-39/120"}, "of the 120"),
+        ({"tickets": ROWS[:40], "info": "... and 80 more"}, "of the 120"),
+        ([*map(str, ROWS[:39]), "(81 more)"], "of the 120"),
+        ({"tickets": ROWS[:40], "note": "Showing 40 of 40."}, ""),
+        ({"tickets": ROWS[:40], "note": "Updated 3 of 120 rules."}, ""),
+    ],
+)
+def test_words_beside_the_rows_say_how_many_there_are(output: Json, said: str) -> None:
+    found = part(output, {})
+    assert said in found
+    assert bool(said) is bool(found)
+
+
+@pytest.mark.parametrize("value", ["0-39", "items=0-39", "1:40", "1..40"])
+def test_a_range_asks_for_a_number_of_rows(value: str) -> None:
+    assert part(ROWS[:40], {"range": value}, range={"type": "string"})
+    assert part(ROWS[:39], {"range": value}, range={"type": "string"}) == ""
+
+
+async def test_an_offset_that_counts_pages_leads_through_all_of_them() -> None:
+    @toolplan.tool(effects="read")
+    def listed(offset: int = 0, limit: int = 50) -> list[dict[str, Any]]:
+        """List things.
+
+        Args:
+            offset: Number of the page.
+            limit: Rows per page.
+        """
+        return ROWS[offset * limit : (offset + 1) * limit]
+
+    plan = '{"toolplan": 1, "steps": [{"id": "a", "tool": "listed", "pages": "all"}]}'
+    tools = toolplan.Toolbox([listed])
+    compiled = toolplan.compile_plan(plan, tools=tools)
+    assert compiled.plan is not None, compiled.diagnostics
+    run = await toolplan.run(compiled.plan, tools=tools)
+    assert run.steps["a"].output == ROWS
+
+
 def test_lists_of_which_none_is_surely_the_rows_go_on_too() -> None:
     both: dict[str, Json] = {"users": ROWS[:13], "groups": ROWS[:5]}
     assert part({**both, "next_page_token": "x"}, {})

@@ -7,7 +7,14 @@ from collections.abc import Iterable, Mapping
 from toolplan.events import Partial
 from toolplan.plan.model import Ref, Step, Value, located_refs, refs
 from toolplan.plan.path import Json, Path
-from toolplan.schema.paging import begins_later, is_cut, names_next, page_of, verdict_on
+from toolplan.schema.paging import (
+    begins_later,
+    is_cut,
+    names_next,
+    page_of,
+    total_in_words,
+    verdict_on,
+)
 from toolplan.schema.tool import Arguments, Tool
 
 NO_PARTS: tuple[Partial, ...] = ()
@@ -33,6 +40,8 @@ def own_part(
         return (Partial(step, page.rows, None, "limit"),)
     if verdict.more is False and names_next(output, page, tool.raw_input, args):
         return (Partial(step, page.rows, None, "cursor"),)
+    if verdict.more is False and (total := total_in_words(output, page)) is not None:
+        return (Partial(step, page.rows, total, "total"),)
     if begins_later(paging, args):
         return (Partial(step, page.rows, None, "start"),)
     return NO_PARTS

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from typing import Final
 
 from msgspec import Struct
@@ -76,9 +76,9 @@ def facts_of(
     fields = list(fields)
     found: dict[str, list[Path]] = {"nexts": [], "weak_nexts": []}
     lists = [each for each in fields if "array" in each.types]
-    is_envelope = _is_envelope(fields)
+    envelopes = _envelopes(fields)
     for field in fields:
-        if "array" not in field.types and (kind := _kind(field, is_paged, names, is_envelope)):
+        if "array" not in field.types and (kind := _kind(field, is_paged, names, envelopes)):
             found.setdefault(kind, []).append(field.path)
     found["nexts"] += found.pop("weak_nexts")  # a `marker` may be that of this page
     rows = _rows(lists)
@@ -94,26 +94,38 @@ def facts_of(
     return Facts(rows, **{kind: tuple(paths) for kind, paths in found.items()})
 
 
+def _envelopes(fields: list[Field]) -> set[Path]:
+    """Return the paths of the objects that are about one list and its pages, and nothing else."""
+    inside: dict[Path, list[Field]] = {}
+    for each in fields:
+        inside.setdefault(each.path[:-1], []).append(each)
+    return {path for path, found in inside.items() if _is_envelope(found)}
+
+
 def _is_envelope(fields: list[Field]) -> bool:
-    """Return whether a list stands in an object that is about pages, and nothing else."""
-    top = [each for each in fields if len(each.path) == 1]
-    lists = [each for each in top if "array" in each.types]
-    if len(lists) != 1 or lists[0].name not in names.ROWS:  # an invoice has lines and a total
+    lists = [each for each in fields if "array" in each.types]
+    if len(lists) != 1:
         return False
-    return all(each.name in names.OF_ENVELOPES for each in top if each is not lists[0])
+    name, of = lists[0].name, lists[0].node.get("items")
+    of_numbers = isinstance(of, dict) and not types_stated(of).isdisjoint(("integer", "number"))
+    # an invoice has lines and a total
+    if name not in names.ROWS and (of_numbers or name in names.SUMMED | names.NOT_ROWS):
+        return False
+    return all(each.name in names.OF_ENVELOPES for each in fields if each is not lists[0])
 
 
-def _kind(field: Field, is_paged: bool, args: frozenset[str], is_envelope: bool) -> str | None:
+def _kind(field: Field, is_paged: bool, args: frozenset[str], envelopes: Set[Path]) -> str | None:
     is_near = is_paged or field.container in names.ABOUT_PAGES
-    near = is_near or (is_envelope and len(field.path) == 1)
+    near = is_near or field.path[:-1] in envelopes
     counted = _named(field, _COUNTED, near)
     if field.name == "value" and field.container in ("total", "totalcount"):
         counted = "totals"
     is_number = field.may_be("integer") and (field.types or field.name in names.TOTALS)
     if counted and (is_number or (counted in _SENT_AS_TEXT and "string" in field.types)):
         return counted
-    if "boolean" in field.types and (flag := _named(field, _FLAGS, near)):
-        return flag
+    is_flag = "boolean" in field.types
+    if (flag := _named(field, _FLAGS, near)) and (is_flag or _named(field, _FLAGS, near=False)):
+        return flag  # some write 1 or "true"
     if "object" in field.types:
         return "nexts" if field.name in names.OBJECT_CURSORS else None
     if not field.may_be("string", "integer", "null") or field.may_be("array", "boolean", "number"):

@@ -53,7 +53,7 @@ def value_fields(value: dict[str, Json], path: Path = (), container: str = "") -
     for key, inner in value.items():
         node: dict[str, Json] = {}
         if isinstance(inner, list) and inner:
-            node["items"] = {"type": "object" if isinstance(inner[0], dict) else "string"}
+            node["items"] = {"type": value_types(inner[0])[0]}
         types = frozenset(value_types(inner)[:1])
         field = Field((*path, key), folded(key), container, types, node)
         yield field
@@ -66,6 +66,19 @@ def at(value: Json, path: Path) -> Json:
     for key in path:
         value = value.get(key) if isinstance(value, dict) and isinstance(key, str) else None
     return value
+
+
+def truth(value: Json) -> bool | None:
+    """Return a truth, also one that is written as 0 and 1 or as a word; else None."""
+    if isinstance(value, bool):
+        return value
+    return _TRUTHS.get(str(value).strip().lower()) if isinstance(value, str | int) else None
+
+
+_TRUTHS: Final = {
+    **dict.fromkeys(("true", "yes", "y", "1"), True),
+    **dict.fromkeys(("false", "no", "n", "0"), False),
+}
 
 
 def whole(value: Json) -> int | None:

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from toolplan.plan.path import Json, Path
 from toolplan.schema.paging import _names as names
 from toolplan.schema.paging._facts import Facts, facts_of
-from toolplan.schema.paging._fields import at, value_fields, whole
+from toolplan.schema.paging._fields import at, truth, value_fields, whole
 from toolplan.schema.paging._names import folded
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ def _of_object(output: dict[str, Json], paging: Paging | None) -> Page:
         (found if says_more else not found)
         for paths, says_more in ((facts.more, True), (facts.last, False))
         for path_ in paths
-        if isinstance(found := at(output, path_), bool)
+        if (found := truth(at(output, path_))) is not None
     ]
     cursor = _cursor(output, facts.nexts, known)
     page = Page(
@@ -262,6 +262,7 @@ def query_of(link: str) -> dict[str, str]:
         return {}
 
 
+_RANGE: Final = re.compile(r"\s*(?:\w+\s*=\s*)?(\d{1,9})\s*(?:-|–|:|\.\.|,)\s*(\d{1,9})\s*")
 _LINK: Final = re.compile(r"(https?:/)?/|\?")
 _DATE: Final = re.compile(r"\d{4}-\d\d")
 _WORDS: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
@@ -282,13 +283,19 @@ def is_cut(
     properties = raw_input.get("properties") if isinstance(raw_input, dict) else None
     for name, node in properties.items() if isinstance(properties, dict) else ():
         default = node.get("default") if isinstance(node, dict) else None
-        value = whole(args.get(name, default))
+        value = _count_in(args.get(name, default))
         about = _WORDS.findall(name)[-1:] or [name]
         if value != len(rows) or about[0].lower() in names.OTHER_NUMBERS:
             continue
         if not all(isinstance(row, dict) and value in row.values() for row in rows):
             return True
     return False
+
+
+def _count_in(value: Json) -> int | None:
+    """Return the number of rows that an argument may ask for: `50`, or `0-49` as in a range."""
+    found = _RANGE.fullmatch(value) if isinstance(value, str) else None
+    return whole(value) if found is None else int(found[2]) - int(found[1]) + 1
 
 
 def names_next(output: Json, page: Page, raw_input: Json, args: Mapping[str, Json]) -> bool:
@@ -309,6 +316,34 @@ def names_next(output: Json, page: Page, raw_input: Json, args: Mapping[str, Jso
             if value != args.get(name, default) and _resemble(folded(key), folded(name), name):
                 return True
     return False
+
+
+_OF: Final = re.compile(
+    r"(\d[\d,]*)\s*(?:/|(?:out )?of)\s*(?:about |over |more than |~)?(\d[\d,]*)"
+)
+_AND_MORE: Final = re.compile(r"(?:\band|\bplus|\+|\.\.\.|…|\()\s*(\d[\d,]*) (?:more|others?)\b")
+_MOST_SEARCHED: Final = 500
+
+
+def total_in_words(output: Json, page: Page) -> int | None:
+    """Return the number of all rows where a text beside them, or in the last one's place, says it.
+
+    Such texts are `Showing 1-50 of 120 results`, `0-49/120`, and `... and 70 more`.
+    """
+    rows = at(output, page.path or ()) if page.path is not None else None
+    if not isinstance(rows, list) or page.shows_end:
+        return None
+    texts = [*rows[-1:], *(output.values() if isinstance(output, dict) else ())]
+    count = len(rows)
+    for text in (each[:_MOST_SEARCHED] for each in texts if isinstance(each, str)):
+        if (found := _AND_MORE.search(text)) is not None:
+            is_a_row = bool(rows) and text == rows[-1]
+            return count - is_a_row + int(found[1].replace(",", ""))
+        for found in _OF.finditer(text):
+            shown, total = (int(each.replace(",", "")) for each in found.groups())
+            if shown in (count, count - 1) and total > count:
+                return total
+    return None
 
 
 def _optional(raw_input: Json) -> dict[str, Json]:
