@@ -110,7 +110,8 @@ def test_an_end_is_an_end(rest: dict[str, Json]) -> None:
 @pytest.mark.parametrize(
     "rest",
     [
-        {"total": 120}, {"_total": "120"}, {"total": 120, "showing": 40}, {"showing": 40, "of": 120},
+        {"total": 120}, {"_total": "120"}, {"total": 120, "showing": 40},
+        {"showing": 40, "of": 120},
         {"count": 120}, {"remaining": 80}, {"page": 1, "pages": 3}, {"truncated": True},
         {"partial": True}, {"incomplete": True}, {"complete": False}, {"is_complete": False},
         {"end": False}, {"exhausted": False}, {"limitReached": True}, {"next": True},
