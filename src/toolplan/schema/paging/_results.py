@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final
@@ -59,7 +60,7 @@ class Verdict(Struct, frozen=True):
 def page_of(output: Json, paging: Paging | None = None, stated: Mapping[str, Json] = {}) -> Page:
     """Return what `output`, a result of a tool, says about pages.
 
-    `stated` is what came beside it: `total`, `pages` and `next`, as headers of a response say them.
+    `stated` is what came beside it, as headers of a response say it (`next_link`).
     """
     if isinstance(output, list):
         page = Page(len(output), ())
@@ -71,6 +72,8 @@ def page_of(output: Json, paging: Paging | None = None, stated: Mapping[str, Jso
         page = replace(page, total=total, is_total_sure=True)
     if type(pages := stated.get("pages")) is int:
         page = replace(page, pages=pages)
+    if type(more := stated.get("more")) is bool:
+        page = replace(page, more=more)
     if "next" in stated:
         page = replace(page, next=stated["next"], has_next=bool(stated["next"]))
     return page
@@ -216,36 +219,59 @@ _VALUE: Final = r'(?:"((?:[^"\\]|\\.)*)"|([^\s;,"]*))'
 _PARAMETER: Final = re.compile(r'([^\s=;,"<>]+)\s*=\s*' + _VALUE)
 _LINK_HEADER: Final = re.compile(r'<([^>]*)>((?:"(?:[^"\\]|\\.)*"|[^"<])*)')
 _RELS: Final = frozenset({"next", "prev", "previous", "first", "last"})
-_COUNT_HEADERS: Final = (
-    "x-total-count", "x-total", "total-count", "x-total-results", "x-totalcount", "x-total-items",
-    "x-pagination-total-count", "x-wp-total", "x-result-count", "x-total-records", "x-count",
-)  # fmt: skip
-_NEXT_HEADERS: Final = ("x-next-page", "x-next-cursor", "x-next-page-token", "x-continuation-token")
+_HEADER: Final = re.compile(r"(?:x-)?(?:(?:ms|wp|pagination|paging)-)?(.+)")
+_OWN: Final = ("x-", "total-", "pagination-", "paging-")
+"""How the names of headers begin that speak of pages: `size` and `last` are also others."""
+_COUNT_HEADERS: Final = names.TOTALS | names.WEAK_TOTALS | {"count", "resultcount"}
+_PAGE_HEADERS: Final = names.PAGE_COUNTS | names.WEAK_PAGE_COUNTS
+_MORE_HEADERS: Final = names.MORE | {"more"}
+_NEXT_HEADERS: Final = names.NEXT | {"next", "continuation"}
 
 
 def next_link(headers: Mapping[str, str]) -> dict[str, Json]:
     """Return what the headers of a response say about pages.
 
-    That is `total`, `pages`, and `next`: a link or a cursor, None where no page follows. The names
-    of `headers` are in lower case. A `Link` header without `rel="next"` says that no page follows
-    where it speaks of pages at all.
+    That is `total`, `pages`, `more`, and `next`: a link or a cursor, None where no page follows.
+    The names of `headers` are in lower case. A `Link` header without `rel="next"` says that no page
+    follows where it speaks of pages at all.
     """
     said: dict[str, Json] = {}
-    of_range = headers.get("content-range", "").partition("/")[2]
-    totals = [*(headers.get(name, "") for name in _COUNT_HEADERS), of_range]
-    pages = [headers.get(name, "") for name in ("x-total-pages", "x-wp-totalpages")]
-    for key, texts in (("total", totals), ("pages", pages)):
-        counts = [count for text in texts if (count := whole(text.strip())) is not None]
-        if counts:
-            said[key] = counts[0]
-    for name in _NEXT_HEADERS:
-        if name in headers:
-            said["next"] = headers[name].strip() or None
-            return said
+    if (total := whole(headers.get("content-range", "").partition("/")[2].strip())) is not None:
+        said["total"] = total
+    for name, text in headers.items():
+        bare = name.startswith(_OWN) and (found := _HEADER.fullmatch(name)) and folded(found[1])
+        if bare in _COUNT_HEADERS and (count := whole(text.strip())) is not None:
+            said["total"] = count
+        elif bare in _PAGE_HEADERS and (count := whole(text.strip())) is not None:
+            said["pages"] = count
+        elif bare in _MORE_HEADERS and (more := truth(text)) is not None:
+            said["more"] = more
+        elif bare in _NEXT_HEADERS:
+            said["next"] = text.strip() or None
+        elif "pag" in name and text.lstrip().startswith("{"):
+            said |= _of_header(text)
     links = [(m[1], _relations(m[2])) for m in _LINK_HEADER.finditer(headers.get("link", ""))]
-    if any(rels & _RELS for _, rels in links):
+    if "next" not in said and any(rels & _RELS for _, rels in links):
         said["next"] = next((link for link, rels in links if "next" in rels), None)
     return said
+
+
+def _of_header(text: str) -> dict[str, Json]:
+    """Return what a header says that is a JSON object about pages, as `X-Pagination` often is."""
+    try:
+        value: Json = json.loads(text)
+    except (ValueError, RecursionError):
+        return {}
+    fields = value if isinstance(value, dict) else {}
+    facts = facts_of(value_fields(fields), is_paged=True)
+    flags = [truth(at(fields, path)) for path in facts.more]
+    found: dict[str, Json] = {
+        "total": _first_integer(fields, (*facts.totals, *facts.counts)),
+        "pages": _first_integer(fields, facts.page_counts),
+        "more": flags[0] if flags else None,
+        "next": _cursor(fields, facts.nexts, frozenset()),
+    }
+    return {key: each for key, each in found.items() if each is not None}
 
 
 def _relations(parameters: str) -> frozenset[str]:
