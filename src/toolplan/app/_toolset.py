@@ -75,6 +75,7 @@ def open_tools(
     *,
     learns: bool = True,
     grace_s: float | None = None,
+    accepts: bool = False,
 ) -> Generator[Toolset]:
     """Yield the tools that `tools` is or names, the demo's where it is None; then close them.
 
@@ -90,6 +91,7 @@ def open_tools(
     context = SourceContext(
         Path.cwd(), os.environ, {**tables, "effects": dict(labels)},
         settings.path or Path("toolplan.toml"), home(), base_url, note, ask or not_asked, grace_s,
+        accepts,
     )  # fmt: skip
     try:
         specs, given = _sources(DEMO if tools is None else tools, context.folder)
