@@ -8,8 +8,11 @@ import pytest
 
 import toolplan
 from toolplan.engine._parts import own_part
+from toolplan.events import RunState
 from toolplan.plan.path import Json
 from toolplan.schema.tool import Tool
+from toolplan.show.answer import answer
+from toolplan_sql import sql_tool
 
 ROWS: list[Any] = [{"id": at, "team": at % 3} for at in range(120)]
 
@@ -183,6 +186,47 @@ async def test_an_offset_that_counts_pages_leads_through_all_of_them() -> None:
     assert compiled.plan is not None, compiled.diagnostics
     run = await toolplan.run(compiled.plan, tools=tools)
     assert run.steps["a"].output == ROWS
+
+
+ACTING: dict[str, tuple[dict[str, Json], Json]] = {
+    "a condition that holds": ({"when": {"value": "${n.data[0].n}", "is": {"maximum": 99}}}, None),
+    "a condition that does not": ({"when": {"value": "${n.data[0].n}", "is": {"minimum": 99}}}, {}),
+    "a call for each row": ({"for_each": "${a.things}"}, {"all": "sent"}),
+    "a value in a text": ({"args": {"text": "${n.data[0].n} things"}}, "done"),
+}
+
+
+@pytest.mark.parametrize("case", ACTING)
+async def test_what_is_changed_or_skipped_over_a_part_is_said_whatever_the_output(
+    case: str,
+) -> None:
+    @toolplan.tool(effects="read")
+    def listed() -> dict[str, Any]:
+        """List things."""
+        return {"things": ROWS[:40], "total": 120}
+
+    @toolplan.tool(effects="write")
+    def send(text: str = "") -> str:
+        """Send a text."""
+        return text
+
+    more, output = ACTING[case]
+    count: Json = {"sql": "SELECT count(*) AS n FROM t", "tables": {"t": "${a.things}"}}
+    steps: Json = [
+        {"id": "a", "tool": "listed"},
+        {"id": "n", "tool": "sql", "args": count},
+        {"id": "s", "tool": "send", **more},
+    ]
+    plan: Json = {"toolplan": 1, "steps": steps, **({} if output is None else {"output": output})}
+    tools = toolplan.Toolbox([listed, send, sql_tool()])
+    compiled = toolplan.compile_plan(plan, tools=tools)
+    assert compiled.plan is not None, compiled.diagnostics
+    approval = toolplan.ValueApproval()
+    waits = await toolplan.run(compiled.plan, tools=tools, approval=approval)
+    if waits.status is RunState.WAITING:
+        assert "40 of the 120 rows of 'a'" in answer(compiled.plan, waits).headline
+    run = await toolplan.run(compiled.plan, tools=tools, approval=toolplan.approve)
+    assert [each.text for each in run.partial] == ["40 of the 120 rows of 'a'"]
 
 
 def test_lists_of_which_none_is_surely_the_rows_go_on_too() -> None:
