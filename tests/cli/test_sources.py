@@ -155,6 +155,11 @@ def test_only_what_was_shown_is_accepted(call: Call, example: Path) -> None:
         ('{"mcpServers": {"a": {}}}', "mcpServers.a: a server takes either 'command'"),
         ('{"mcpServers": {"a": {"command": "no-such-program-anywhere"}}}', "no-such-program"),
         ('{"openapi": "3.1.0"}', "no operation"),
+        (
+            '[{"name": "a", "annotations": {"effects": "write", "effects": "read"}}]',
+            "'effects' twice",
+        ),
+        ('{"tools": [{"name": "a", "input_schema": {"maximum": Infinity}}]}', "Infinity"),
         ('{"mcpServers": {"a": {"command": "x", "env": {"T": "${NOT_SET_ANYWHERE}"}}}}', "NOT_SET"),
     ],
 )

@@ -10,6 +10,7 @@ from typing import Final
 
 from toolplan.schema.tool import Toolbox, ToolObjectError
 from toolplan.tools._base import OpenedTools, SourceContext, ToolSource
+from toolplan.tools.replies import InexactJson, read_json
 
 _SHAPE: Final = (
     'The file is a list of tool objects: {"name": …, "description": …, "input_schema": {…}}.'
@@ -73,10 +74,12 @@ def parse_json(text: str, shown: str) -> object:
         ToolObjectError: it is not JSON.
     """
     try:
-        return json.loads(text)
+        return read_json(text)
     except json.JSONDecodeError as error:
         place = f"{error.msg} at line {error.lineno}, column {error.colno}"
         raise ToolObjectError(f"{shown} is not JSON: {place}.", "Fix it there.") from error
+    except InexactJson as error:
+        raise ToolObjectError(f"{shown} is {error}.", "Fix it.") from error
     except (ValueError, RecursionError) as error:  # a number of very many digits
         why = f"not JSON that can be read: {error}"
         if isinstance(error, RecursionError):
