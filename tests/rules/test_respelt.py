@@ -43,6 +43,8 @@ def any_of(*branches: Json) -> dict[str, Json]:
         ({"$ref": "#/$defs/D", "$defs": {"D": any_of(NUMBER, TEXT)}}, 5000),
         ({"type": "number"}, "0.12345678901234567"),
         (TEXT, 1.1),
+        ({"type": "array", "items": TEXT}, ""),
+        ({"type": "array", "items": TEXT}, " "),
         ({"type": "string", "enum": ["1.1", "1.10"]}, 1.1),
         ({"type": "array", "items": TEXT}, 1.1),
     ],
