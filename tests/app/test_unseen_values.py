@@ -161,6 +161,24 @@ DEFAULTS: dict[str, tuple[dict[str, Any], dict[str, Any], dict[str, Any]]] = {
         {"o": {"first": {"sku": "a"}}},
         {"o.first.qty": 1000},
     ),
+    "of fields whose names fit a pattern": (
+        {"o": {"type": "object", "patternProperties": {"^first": {"$ref": "#/$defs/line"}}}},
+        {"o": {"first": {"sku": "a"}, "last": {"sku": "b"}}},
+        {"o.first.qty": 1000},
+    ),
+    "of what is a default itself": (
+        {
+            "o": {
+                "default": {"l": [{}]},
+                "properties": {
+                    "l": {"items": {"properties": {"x": {"default": 9}}}},
+                    "y": {"default": 8},
+                },
+            }
+        },
+        {},
+        {"o": {"l": [{}]}, "o.l[0].x": 9, "o.y": 8},
+    ),
     "of an object that may be null": (
         {"o": {"anyOf": [{"$ref": "#/$defs/line"}, {"type": "null"}], "default": None}},
         {"o": {"sku": "a"}},

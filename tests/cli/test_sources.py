@@ -78,6 +78,7 @@ def test_the_demo_over_stdio_gives_the_answer_that_it_gives_in_process(
     assert first.code == 1
     assert "That counts when it is accepted: toolplan tools --tools" in first.err
     assert "demo says that it only reads: " in accepted.err
+    assert "--accept" not in accepted.err
     assert "Starts the MCP server 'demo': toolplan demo --mcp" in first.err
     pins = json.loads((example.parent / "toolplan.lock.json").read_text("utf-8"))
     assert "demo.shipments_list" in pins["tools"]
@@ -138,6 +139,7 @@ def test_only_what_was_shown_is_accepted(call: Call, example: Path) -> None:
         if words[0] == "--accept":
             assert said.code == 2
             assert "had not been shown like this before" in said.err
+            assert "--accept" not in said.err
             assert 'server/args: was ["demo", "--mcp"], is ["demo", "--rows", "50"]' in said.err
             assert lock.read_text("utf-8") == pinned
         else:  # the refusal has shown it
@@ -153,6 +155,11 @@ def test_only_what_was_shown_is_accepted(call: Call, example: Path) -> None:
         ('{"mcpServers": {"a": {}}}', "mcpServers.a: a server takes either 'command'"),
         ('{"mcpServers": {"a": {"command": "no-such-program-anywhere"}}}', "no-such-program"),
         ('{"openapi": "3.1.0"}', "no operation"),
+        (
+            '[{"name": "a", "annotations": {"effects": "write", "effects": "read"}}]',
+            "'effects' twice",
+        ),
+        ('{"tools": [{"name": "a", "input_schema": {"maximum": Infinity}}]}', "Infinity"),
         ('{"mcpServers": {"a": {"command": "x", "env": {"T": "${NOT_SET_ANYWHERE}"}}}}', "NOT_SET"),
     ],
 )

@@ -244,7 +244,15 @@ SEARCH = {"search": Signature(("query", "limit", "tags"), ()), "body": Signature
         ('{"query": "##E1"}', {"query": Literal("#E1")}),
         ('{"query": None, "limit": True}', {"query": Literal(None), "limit": Literal(True)}),
         ('{"query": "a", "other": 1}', {"query": Literal("a"), "other": Literal(1)}),
+        ('query="cats"', {"query": Literal("cats")}),
+        (' query = "#E1", limit=3', {"query": Ref("s0"), "limit": Literal(3)}),
+        ("tags=['a', '#E1']", {"tags": array((Literal("a"), Ref("s0")))}),
+        ("limit=3, other=1", {"limit": Literal(3), "other": Literal(1)}),
         # texts
+        ('other="cats"', {"query": Literal('other="cats"')}),
+        ("query == cats", {"query": Literal("query == cats")}),
+        ("query: cats", {"query": Literal("query: cats")}),
+        ("cats with limit=3", {"query": Literal("cats with limit=3")}),
         ('{"match": {"query": 1}}', {"query": Literal('{"match": {"query": 1}}')}),
         ("{query: cats}", {"query": Literal("{query: cats}")}),
         ('["query", "cats"]', {"query": Literal('["query", "cats"]')}),
@@ -273,6 +281,12 @@ def test_an_object_with_names_of_arguments_is_the_arguments(
         ('{"query": "a", "query": "b"}', "duplicate-key"),
         ('{"limit": 1e999}', "bad-number"),
         ('{"query": "#E7"}', "unknown-step"),
+        ("query=cats", "field-type"),
+        ('query="cats" and more', "field-type"),
+        ('query="a", query="b"', "duplicate-key"),
+        ("limit=1e999", "bad-number"),
+        ("tags=[1, ...]", "ellipsis"),
+        ('query="#E7"', "unknown-step"),
     ],
 )
 def test_arguments_that_cannot_be_read_are_refused(said: str, code: str) -> None:
@@ -281,7 +295,8 @@ def test_arguments_that_cannot_be_read_are_refused(said: str, code: str) -> None
 
 
 def test_the_text_of_an_object_is_not_written() -> None:
-    for value in (Literal('{"query": "x"}'), template(('{"query": ', Ref("a"), "}"))):
+    object_text = template(('{"query": ', Ref("a"), "}"))
+    for value in (Literal('{"query": "x"}'), object_text, Literal("limit=3")):
         plan = Plan(
             (Step("a", "body", {"text": Literal("x")}), Step("b", "search", {"query": value}))
         )

@@ -33,6 +33,9 @@ LINKS = [
     "slack:open", "sms:+49123", "intent:#x", "WhatsApp:send", "view-source:x",
     "pay to DE89 3704 0044 0532 0130 00 now", "GB82WEST12345698765432", "nl91 abna 0417 1643 00",
     "my card is 4111 1111 1111 1111", "5500-0055-5555-5559", "378282246310005", "6011111111111117",
+    "4111.1111.1111.1111", "4111\u20131111\u20131111\u20131111", "4111_1111_1111_1111",
+    "4111/1111/1111/1111", "4111  1111  1111  1111", "DE89-3704-0044-0532-0130-00",
+    "de89.3704.0044.0532.0130.00", "_DE89_3704_0044_0532_0130_00_",
 ]  # fmt: skip
 
 
@@ -65,11 +68,17 @@ def test_text_that_leads_somewhere_is_not_plain(text: str) -> None:
         "\u0928\u092e\u0938\u094d\u0924\u0947 \u0926\u0941\u0928\u093f\u092f\u093e. \u2764\ufe0f",
         3.5,
         None,
+        -5,
         [1, True, {"a": "b"}],
     ],
 )
 def test_ordinary_text_is_plain(value: Json) -> None:
     assert objection("plain", value) is None
+
+
+@pytest.mark.parametrize("value", [4111111111111111, [{"a": 378282246310005}]])
+def test_the_number_of_a_card_is_not_plain_as_a_number_either(value: Json) -> None:
+    assert "card" in str(objection("plain", value))
 
 
 def test_a_schema_is_a_guard_too() -> None:

@@ -8,8 +8,11 @@ import pytest
 
 import toolplan
 from toolplan.engine._parts import own_part
+from toolplan.events import RunState
 from toolplan.plan.path import Json
 from toolplan.schema.tool import Tool
+from toolplan.show.answer import answer
+from toolplan_sql import sql_tool
 
 ROWS: list[Any] = [{"id": at, "team": at % 3} for at in range(120)]
 
@@ -127,6 +130,127 @@ def test_what_a_result_says_about_the_rest_is_read(rest: dict[str, Json]) -> Non
 )  # fmt: skip
 def test_an_end_is_an_end(rest: dict[str, Json]) -> None:
     assert part({"items": ROWS[:40], **rest}, {}) == ""
+
+
+@pytest.mark.parametrize("rows", [ROWS[:40], [str(at) for at in range(40)]], ids=["rows", "texts"])
+@pytest.mark.parametrize("inside", [(), ("result",), ("data", "payload")], ids=str)
+@pytest.mark.parametrize(
+    "rest",
+    [
+        {"total": 120}, {"_total": "120"}, {"total": 120, "showing": 40},
+        {"showing": 40, "of": 120},
+        {"count": 120}, {"remaining": 80}, {"page": 1, "pages": 3}, {"truncated": True},
+        {"partial": True}, {"incomplete": True}, {"complete": False}, {"is_complete": False},
+        {"end": False}, {"exhausted": False}, {"limitReached": True}, {"next": True},
+        {"exceededTransferLimit": True}, {"hasMore": 1}, {"has_more": "true"}, {"isLast": "no"},
+    ],
+)  # fmt: skip
+def test_a_list_of_any_name_beside_words_about_pages_only_is_a_page(
+    rest: dict[str, Json], inside: tuple[str, ...], rows: Json
+) -> None:
+    output: Json = {"tickets": rows, **rest}
+    for name in inside:
+        output = {name: output}
+    assert part(output, {})
+
+
+@pytest.mark.parametrize(
+    "output",
+    [
+        {"lines": [{"price": 60}, {"price": 60}], "total": 120},
+        {"prices": [60, 60], "total": 120},
+        {"tickets": ROWS[:40], "total": 120, "customer": "Ada"},
+        {"tickets": ROWS[:40], "hasMore": 0, "isLast": "yes"},
+        {"title": "Ada's list", "todos": ROWS[:4], "complete": False},
+        {"order": 7, "lines": ROWS[:4], "partial": True},
+    ],
+)
+def test_a_list_beside_something_else_is_no_page(output: Json) -> None:
+    assert part(output, {}) == ""
+
+
+@pytest.mark.parametrize(
+    ("output", "said"),
+    [
+        ({"tickets": ROWS[:40], "note": "Showing first 40 of 120 results."}, "of the 120"),
+        ({"tickets": ROWS[:40], "message": "1-40 out of 1,200"}, "of the 1,200"),
+        ({"tickets": ROWS[:40], "range": "items 0-39/120"}, "of the 120"),
+        ({"tickets": ROWS[:40], "info": "... and 80 more"}, "of the 120"),
+        ([*map(str, ROWS[:39]), "(81 more)"], "of the 120"),
+        ({"tickets": ROWS[:40], "note": "Showing 40 of 40."}, ""),
+        ({"tickets": ROWS[:40], "note": "Updated 3 of 120 rules."}, ""),
+    ],
+)
+def test_words_beside_the_rows_say_how_many_there_are(output: Json, said: str) -> None:
+    found = part(output, {})
+    assert said in found
+    assert bool(said) is bool(found)
+
+
+@pytest.mark.parametrize("value", ["0-39", "items=0-39", "1:40", "1..40"])
+def test_a_range_asks_for_a_number_of_rows(value: str) -> None:
+    assert part(ROWS[:40], {"range": value}, range={"type": "string"})
+    assert part(ROWS[:39], {"range": value}, range={"type": "string"}) == ""
+
+
+async def test_an_offset_that_counts_pages_leads_through_all_of_them() -> None:
+    @toolplan.tool(effects="read")
+    def listed(offset: int = 0, limit: int = 50) -> list[dict[str, Any]]:
+        """List things.
+
+        Args:
+            offset: Number of the page.
+            limit: Rows per page.
+        """
+        return ROWS[offset * limit : (offset + 1) * limit]
+
+    plan = '{"toolplan": 1, "steps": [{"id": "a", "tool": "listed", "pages": "all"}]}'
+    tools = toolplan.Toolbox([listed])
+    compiled = toolplan.compile_plan(plan, tools=tools)
+    assert compiled.plan is not None, compiled.diagnostics
+    run = await toolplan.run(compiled.plan, tools=tools)
+    assert run.steps["a"].output == ROWS
+
+
+ACTING: dict[str, tuple[dict[str, Json], Json]] = {
+    "a condition that holds": ({"when": {"value": "${n.data[0].n}", "is": {"maximum": 99}}}, None),
+    "a condition that does not": ({"when": {"value": "${n.data[0].n}", "is": {"minimum": 99}}}, {}),
+    "a call for each row": ({"for_each": "${a.things}"}, {"all": "sent"}),
+    "a value in a text": ({"args": {"text": "${n.data[0].n} things"}}, "done"),
+}
+
+
+@pytest.mark.parametrize("case", ACTING)
+async def test_what_is_changed_or_skipped_over_a_part_is_said_whatever_the_output(
+    case: str,
+) -> None:
+    @toolplan.tool(effects="read")
+    def listed() -> dict[str, Any]:
+        """List things."""
+        return {"things": ROWS[:40], "total": 120}
+
+    @toolplan.tool(effects="write")
+    def send(text: str = "") -> str:
+        """Send a text."""
+        return text
+
+    more, output = ACTING[case]
+    count: Json = {"sql": "SELECT count(*) AS n FROM t", "tables": {"t": "${a.things}"}}
+    steps: Json = [
+        {"id": "a", "tool": "listed"},
+        {"id": "n", "tool": "sql", "args": count},
+        {"id": "s", "tool": "send", **more},
+    ]
+    plan: Json = {"toolplan": 1, "steps": steps, **({} if output is None else {"output": output})}
+    tools = toolplan.Toolbox([listed, send, sql_tool()])
+    compiled = toolplan.compile_plan(plan, tools=tools)
+    assert compiled.plan is not None, compiled.diagnostics
+    approval = toolplan.ValueApproval()
+    waits = await toolplan.run(compiled.plan, tools=tools, approval=approval)
+    if waits.status is RunState.WAITING:
+        assert "40 of the 120 rows of 'a'" in answer(compiled.plan, waits).headline
+    run = await toolplan.run(compiled.plan, tools=tools, approval=toolplan.approve)
+    assert [each.text for each in run.partial] == ["40 of the 120 rows of 'a'"]
 
 
 def test_lists_of_which_none_is_surely_the_rows_go_on_too() -> None:

@@ -69,6 +69,32 @@ def test_events_under_a_wrong_name_are_read_as_events() -> None:
     assert ask(Raw(body[:-30], "application/json")).code == "llm-bad-response"
 
 
+KINDS = ("text/event-stream", "application/x-ndjson", "application/json")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("between", [b"\n", b"", b"\r\n\r\n"])
+def test_the_objects_of_a_stream_are_read_without_events_around_them(
+    kind: str, between: bytes
+) -> None:
+    request = Received("POST", "/v1/", {}, {"stream": True})
+    events = b"".join(written(Says("Hello", pieces=("Hel", "lo")), request).parts).split(b"\n\n")
+    texts = [each.removeprefix(b"data: ") for each in events if each.startswith(b"data: {")]
+    assert len(texts) > 2
+    assert ask(Raw(between.join(texts), kind)).text == "Hello"
+    assert ask(Raw(between.join(texts)[:-9], kind)).code == "llm-stream-cut"
+    assert ask(Raw(between.join(texts[:1] * 2), kind)).code == "llm-stream-cut"
+    other = ask(Raw(b'{"response": "Hel"}\n{"response": "lo"}\n', kind))
+    assert other.code == "llm-bad-response"
+    assert "several JSON texts" in str(other.error)
+
+
+def test_one_object_under_the_name_of_a_stream_is_read() -> None:
+    request = Received("POST", "/v1/", {}, {"stream": False})
+    body = b"".join(written(Says("Hello"), request).parts)
+    assert ask(Raw(body, "text/event-stream")).text == "Hello"
+
+
 def test_an_end_without_a_blank_line_is_an_end_where_http_says_so() -> None:
     request = Received("POST", "/v1/", {}, {"stream": True})
     body = b"".join(written(Says("Hello"), request).parts).rstrip()

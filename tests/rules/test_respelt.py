@@ -42,6 +42,11 @@ def any_of(*branches: Json) -> dict[str, Json]:
         ({"type": ["number", "string"], "maximum": 100, "maxLength": 2}, 5000),
         ({"$ref": "#/$defs/D", "$defs": {"D": any_of(NUMBER, TEXT)}}, 5000),
         ({"type": "number"}, "0.12345678901234567"),
+        (TEXT, 1.1),
+        ({"type": "array", "items": TEXT}, ""),
+        ({"type": "array", "items": TEXT}, " "),
+        ({"type": "string", "enum": ["1.1", "1.10"]}, 1.1),
+        ({"type": "array", "items": TEXT}, 1.1),
     ],
 )
 def test_a_value_that_a_constraint_refused_gets_no_fix(schema: Json, value: Json) -> None:

@@ -20,9 +20,11 @@ OUTPUT: Json = {
         "state": {"type": "string", "enum": ["open", "closed"]},
         "done": {"type": "boolean"},
         "due": {"type": ["string", "null"]},
+        "color": {"$ref": "#/$defs/color"},
         "rate": {"anyOf": [{"type": "number"}, {"type": "null"}]},
     },
     "required": ["rows", "count", "name", "state", "done"],
+    "$defs": {"color": {"enum": ["red", "green"]}},
 }
 TOOLS = Toolbox.from_json(
     [
@@ -32,7 +34,7 @@ TOOLS = Toolbox.from_json(
 )
 
 
-def said(value: str, condition: Json, tool: str = "typed") -> list[str]:
+def said(value: Json, condition: Json, tool: str = "typed") -> list[str]:
     steps: Json = [
         {"id": "a", "tool": tool},
         {"id": "b", "tool": tool, "when": {"value": value, "is": condition}},
@@ -72,9 +74,20 @@ def said(value: str, condition: Json, tool: str = "typed") -> list[str]:
         ("${a.rows}", {"contains": {"properties": {"n": {"const": "1"}}}}, "compares with '1'"),
         ("${a.name}", {"format": "int32"}, "a format that is not checked"),
         ("${a.count}", {"exclusivMinimum": 3}, "Did you mean 'exclusiveMinimum'"),
+        ("${a.name}", {"pattern": ".*"}, "every text fits"),
+        ("${a.name}", {"pattern": "^x?"}, "every text fits"),
+        ("${a.due}", {"type": "string", "not": {"pattern": "(a|)"}}, "every text fits"),
+        ({"a": "${a.count}"}, {"properties": {"b": {"minimum": 1}}}, "cannot be there"),
+        ({"a": {"b": "${a.count}"}}, {"properties": {"a": {"required": ["c"]}}}, "cannot be there"),
+        ({"a": "${a.count}"}, {"required": ["a"]}, "always holds"),
+        ({"a": "${a.color}"}, {"properties": {"a": {"const": "blue"}}}, "compares with 'blue'"),
+        (["${a.count}"], {"minItems": 1}, "always holds"),
+        (["${a.color}", "${a.state}"], {"contains": {"const": "blue"}}, "compares with 'blue'"),
     ],
 )  # fmt: skip
-def test_a_condition_that_cannot_decide_is_an_error(value: str, condition: Json, part: str) -> None:
+def test_a_condition_that_cannot_decide_is_an_error(
+    value: Json, condition: Json, part: str
+) -> None:
     (found,) = said(value, condition)
     assert part in found
 
@@ -96,9 +109,13 @@ def test_a_condition_that_cannot_decide_is_an_error(value: str, condition: Json,
         ("${a.rate}", {"anyOf": [{"type": "null"}, {"minimum": 3}]}),
         ("${a.rate}", {"allOf": [{"type": "number"}, {"minimum": 3}], "type": "number"}),
         ("${a.due}", {"type": "string", "format": "date"}),
+        ("${a.name}", {"pattern": "^$"}),
+        ("${a.name}", {"pattern": "x?$"}),
+        ({"a/b %": "${a.color}", "c": "${a.count}"}, {"properties": {"a/b %": {"const": "red"}}}),
+        (["${a.color}", "${a.state}"], {"contains": {"const": "red"}}),
     ],
 )
-def test_a_condition_that_decides_is_accepted(value: str, condition: Json) -> None:
+def test_a_condition_that_decides_is_accepted(value: Json, condition: Json) -> None:
     assert said(value, condition) == []
 
 

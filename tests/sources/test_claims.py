@@ -35,6 +35,13 @@ RAISING: tuple[tuple[dict[str, Any], Effects], ...] = (
     ({"effects": "destructive"}, Effects.DESTRUCTIVE),
     ({"readOnlyHint": True, "destructiveHint": True}, Effects.DESTRUCTIVE),
     ({"effects": "read", "destructive_hint": True}, Effects.DESTRUCTIVE),
+    ({"readOnlyHint": True, "destructiveHint": "true"}, Effects.DESTRUCTIVE),
+    ({"readOnlyHint": True, "destructive_hint": 1}, Effects.DESTRUCTIVE),
+    ({"destructiveHint": False, "destructive_hint": True}, Effects.DESTRUCTIVE),
+    ({"readOnlyHint": True, "read_only_hint": False}, Effects.UNKNOWN),
+    ({"readOnlyHint": True, "effects": "destroys"}, Effects.UNKNOWN),
+    ({"readOnlyHint": True, "effects": ["read"]}, Effects.UNKNOWN),
+    ({"destructiveHint": None}, Effects.UNKNOWN),
     ({"readOnlyHint": "true"}, Effects.UNKNOWN),
     ({"readOnlyHint": 1}, Effects.UNKNOWN),
     ({"effects": "READ"}, Effects.UNKNOWN),
@@ -63,6 +70,33 @@ def test_a_word_that_raises_counts_at_once(hints: dict[str, Any], effects: Effec
     doubted = tool_of(hints).doubted()
     assert doubted.effects is effects
     assert doubted.claim is None
+
+
+@pytest.mark.parametrize(
+    ("hints", "effects"), [each for each in RAISING if each[0].get("effects") != "read"], ids=str
+)
+def test_of_two_words_of_a_tool_file_the_worse_counts(
+    hints: dict[str, Any], effects: Effects
+) -> None:
+    assert tool_of(hints).effects is effects
+
+
+def test_a_tool_object_that_a_person_labelled_is_read_back_as_labelled() -> None:
+    labelled = replace(tool_of({"destructiveHint": True}), effects=Effects.READ)
+    assert Tool.from_json(labelled.to_json()).effects is Effects.READ
+
+
+@pytest.mark.parametrize(
+    ("hints", "repeats"),
+    [
+        ({"idempotentHint": True, "idempotent_hint": False}, False),
+        ({"idempotentHint": True, "idempotent": False}, False),
+        ({"idempotentHint": False, "idempotent": True}, True),
+        ({"idempotentHint": True}, True),
+    ],
+)
+def test_whether_a_call_may_be_repeated(hints: dict[str, Any], repeats: bool) -> None:
+    assert tool_of(hints).may_repeat is repeats
 
 
 def described(**operations: dict[str, Any]) -> dict[str, Any]:

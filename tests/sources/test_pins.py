@@ -69,6 +69,7 @@ def test_what_is_saved_is_what_is_loaded(tmp_path: Path) -> None:
     [
         ("{", "is not JSON"),
         ("[]", "not a lock file"),
+        ('{"lock": 1, "tools": {}, "tools": {}}', "the key 'tools' twice"),
         ('{"lock": 1}', "not a lock file"),
         ('{"lock": 2, "tools": {}}', "newer toolplan"),
         ('{"lock": 1, "tools": {"a": 1}}', "changed by hand"),

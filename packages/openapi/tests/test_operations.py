@@ -68,6 +68,27 @@ def test_effects_come_from_the_method() -> None:
     }
 
 
+@pytest.mark.parametrize(
+    ("name", "spot", "effects"),
+    [
+        ("X-HTTP-Method-Override", "header", Effects.UNKNOWN),
+        ("x-method-override", "header", Effects.UNKNOWN),
+        ("X-HTTP-Method", "header", Effects.UNKNOWN),
+        ("_method", "query", Effects.UNKNOWN),
+        ("method", "query", Effects.READ),
+        ("X-Payment-Method", "header", Effects.READ),
+    ],
+)
+def test_a_parameter_that_names_another_method_may_change_anything(
+    name: str, spot: str, effects: Effects
+) -> None:
+    parameter: Json = {"name": name, "in": spot, "schema": {"type": "string"}}
+    get: Json = {"operationId": "a", "parameters": [parameter], "responses": {"200": {}}}
+    document: Json = {"openapi": "3.1.0", "info": {}, "paths": {"/a": {"get": get}}}
+    tool = operations(document)["a"]
+    assert (tool.effects, tool.idempotent) == (effects, effects is Effects.READ)
+
+
 def test_hints_of_the_document_override_the_method_and_the_user_overrides_both() -> None:
     """S23."""
     note = operations(SHOP)["note"]

@@ -89,6 +89,8 @@ def test_yaml_makes_plain_values_only(text: str, value: Json) -> None:
         ("? [a]\n: 1", "line 1: A key must be text."),
         ("--- 1\n--- 2", "line 2: A second document starts here"),
         ("- " * 1_000 + "a", "It is nested deeper than 200."),
+        ("a: {b: 1}\nc: {d: 1,\n d: 2}", "line 3: The key 'd' is there twice."),
+        ("paths:\n  /a: {}\n  '/a': {}", "line 3: The key '/a' is there twice."),
         ("a: 1\nb: -1e400", "line 2: The number -1e400 is too large to be stored."),
         (
             "a0: &a0 ["

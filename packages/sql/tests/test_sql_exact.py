@@ -364,7 +364,7 @@ WEI = wei(10**30)
 @pytest.mark.parametrize(
     "expression",
     [
-        "floor(id)", "ceil(id)", "var_pop(id)", "quantile_cont(id, 0.5)", "id::FLOAT",
+        "floor(id)", "ceil(id)", "var_pop(id)", "quantile_cont(id, 0.5)", "id::DOUBLE",
         "try_cast(id AS DOUBLE)", "geomean(id)", "product(id)", "corr(id, n)", "sum(id) / 2",
         "avg(id) + avg(n)", "list_avg([id, 1])", "greatest(id, 0.5e0)",
         "sum(CASE WHEN n > 1 THEN id / 3 END)",
@@ -470,3 +470,54 @@ def test_what_a_type_would_round_or_drop_without_a_word_is_refused(
 def test_what_is_held_as_it_is_written_is_read(sql: str, value: Json, expected: Json) -> None:
     [row] = run(sql, {"t": rows_of([value])})
     assert [*row.values()] == [expected]
+
+
+MIXED: list[Json] = [{"n": 1, "v": 9}, {"n": 2, "v": 100}, {"n": 3, "v": "n/a"}]
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT v FROM t ORDER BY v DESC",
+        "SELECT max(v) AS m FROM t",
+        "SELECT n, rank() OVER (ORDER BY v) AS r FROM t",
+        "SELECT arg_max(n, v) AS n FROM t",
+        "SELECT median(v) AS m FROM t",
+        "SELECT greatest(a.v, b.v) AS g FROM t AS a, t AS b",
+        "SELECT list_sort(list(v)) AS l FROM t",
+        "SELECT list_max(list(v)) AS l FROM t",
+        "SELECT string_agg(n, ',' ORDER BY v) AS s FROM t",
+        "SELECT a.n FROM t AS a JOIN t AS b ON a.v < b.v",
+        "SELECT a.n FROM t AS a, t AS b WHERE a.v >= b.v",
+        "SELECT max(o.x) AS m FROM (SELECT {'x': v} AS o FROM t)",
+    ],
+)
+def test_values_of_several_types_have_no_order(sql: str) -> None:
+    with pytest.raises(ToolError, match="9 is more than 100"):
+        run(sql, {"t": MIXED})
+
+
+def test_values_of_several_types_are_grouped_joined_and_passed_on() -> None:
+    assert run("SELECT v FROM t ORDER BY n", {"t": MIXED}) == [{"v": 9}, {"v": 100}, {"v": "n/a"}]
+    same = run("SELECT a.n FROM t AS a JOIN t AS b ON a.v = b.v ORDER BY a.n", {"t": MIXED})
+    assert same == [{"n": 1}, {"n": 2}, {"n": 3}]
+    named = "SELECT arg_max(v, n) AS v, max(try_cast(v AS DOUBLE)) AS m FROM t"
+    assert run(named, {"t": MIXED}) == [{"v": "n/a", "m": 100.0}]
+
+
+@pytest.mark.parametrize(
+    ("sql", "words"),
+    [
+        ("SELECT v::FLOAT AS f FROM t", "seven digits"),
+        ("SELECT sum(CAST(v AS REAL)) AS f FROM t", "seven digits"),
+        ("SELECT try_cast(d AS FLOAT4) AS f FROM t", "seven digits"),
+        ("SELECT approx_count_distinct(v) AS n FROM t", "estimate"),
+        ("SELECT approx_quantile(v, 0.5) AS n FROM t", "estimate"),
+        ("SELECT list_aggregate(list(v), 'approx_count_distinct') AS n FROM t", "estimate"),
+        ("SELECT strftime(d, '%H %z') AS z FROM t", "zone"),
+        ("SELECT strftime('%Z', d) AS z FROM t", "zone"),
+    ],
+)
+def test_what_rounds_estimates_or_invents_a_zone_is_refused(sql: str, words: str) -> None:
+    with pytest.raises(ToolError, match=words):
+        run(sql, {"t": [{"v": 1234567.89, "d": "2026-11-24T23:30:00-05:00"}]})

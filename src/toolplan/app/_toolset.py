@@ -76,6 +76,7 @@ def open_tools(
     *,
     learns: bool = True,
     grace_s: float | None = None,
+    accepts: bool = False,
 ) -> Generator[Toolset]:
     """Yield the tools that `tools` is or names, the demo's where it is None; then close them.
 
@@ -91,6 +92,7 @@ def open_tools(
     context = SourceContext(
         Path.cwd(), os.environ, {**tables, "effects": dict(labels)},
         settings.path or Path("toolplan.toml"), home(), base_url, note, ask or not_asked, grace_s,
+        accepts,
     )  # fmt: skip
     try:
         specs, given = _sources(DEMO if tools is None else tools, context.folder)

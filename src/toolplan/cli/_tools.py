@@ -20,6 +20,7 @@ def opened(
     base_url: str | None = None,
     *,
     for_plans: bool = False,
+    accepts: bool = False,
 ) -> AbstractContextManager[Toolset]:
     """Open the tools of `--tools`, by default the demo's.
 
@@ -35,6 +36,7 @@ def opened(
         base_url=base_url,
         reading=_no_model if for_plans or settings.names_model else None,
         ask=ask_claim,
+        accepts=accepts,
     )
 
 

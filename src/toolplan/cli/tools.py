@@ -47,7 +47,7 @@ def tools_command(
         accept: Accept the tools as they are now, all of them or the one named.
         lint: Report what makes tools hard to plan with.
     """
-    with opened(tools, effects, base_url) as toolset:
+    with opened(tools, effects, base_url, accepts=accept) as toolset:
         toolbox = toolset.tools
         if accept:
             return _accept(toolset, query)

@@ -8,7 +8,7 @@
 Steps are read as `s0`, `s1`, … by position, and their numbers are used by references only. The text
 in brackets is the tool's first argument, by its signature; empty brackets give no argument. An
 object with the name of an argument among its keys, `search[{"query": "#E1", "limit": 3}]`, is the
-arguments themselves.
+arguments themselves, and so is `search[query="#E1", limit=3]`.
 Brackets inside of the text pair. `#E1` is a reference, and alone in the brackets it keeps the
 value's type; `##E1` is the text `#E1`. A line `Plan:` is the thought of the step behind it.
 """
@@ -44,9 +44,10 @@ from toolplan.plan.text.loose import Span
 _BRACKET = re.compile(r"[\[\]]")
 
 _OBJECT: Final = re.compile(r"\s*+\{\s*+([\"'])(?P<key>[^\"'\\]{1,200})\1\s*+:")
+_NAMED: Final = re.compile(r"\s*+(?P<key>[A-Za-z_]\w{0,199}+)\s*+=(?!=)")
 _UNSAID: Final = (
     "ReWOO has no argument but a text or a whole output, in which brackets pair, no line looks like"
-    " one of the plan, and the text of an object is arguments."
+    " one of the plan, and the text of an object, or one that begins like `name=`, is arguments."
 )
 
 _RECOGNISED = re.compile(r"^#E\d+\s*=", re.MULTILINE)
@@ -75,10 +76,12 @@ def _object(
     reading: _call_lines.Reading, said: str, names: Sequence[str], at: int
 ) -> dict[str, Value] | None:
     """Return the arguments that `said` is; None where it is a text."""
-    begun = _OBJECT.match(said)
+    begun, written = _OBJECT.match(said), f"**{said}"
     if begun is None:
-        return None
-    reader, refused = reading.arguments(f"**{said}", Span(0, len(said) + 2), at)
+        begun, written = _NAMED.match(said), said
+        if begun is None or begun["key"] not in names:
+            return None
+    reader, refused = reading.arguments(written, Span(0, len(written)), at)
     if set(names).isdisjoint((begun["key"], *reader.named)):
         return None
     values = reading.values(reader, at)
@@ -117,7 +120,7 @@ def _is_sayable(value: Value, notation: Notation, known: Collection[str]) -> boo
     if any(ref.step not in known for ref in refs(value)):
         return True  # which is reported already
     said = _input(value, notation)
-    if not said or _OBJECT.match(said) or not _is_input(said):
+    if not said or _OBJECT.match(said) or _NAMED.match(said) or not _is_input(said):
         return False
     return notation.parse(said) == ParsedText(value)
 

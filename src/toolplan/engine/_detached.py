@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 import uuid
 from collections.abc import Mapping, Sequence
+from typing import Final
 
 from msgspec import Struct
 
@@ -26,7 +28,7 @@ from toolplan.policy.approval import Approval, ApprovalRequired, approve
 from toolplan.policy.consent import ValueApproval
 from toolplan.policy.execution_plan import ExecutionPlan
 from toolplan.schema.tool import Tool
-from toolplan.storage.journal import RunRecord, Store, recover
+from toolplan.storage.journal import JournalError, RunRecord, Store, recover
 
 
 class Prepared(Struct, frozen=True):
@@ -86,6 +88,22 @@ def prepare(
     return Prepared(run, digest, record_of(runnable.plan, known), events, waits)
 
 
+_OTHERS_S: Final = 1.0
+_LOOK_S: Final = 0.05
+
+
+async def _taken_over(recorder: EventRecorder, run: str) -> list[Event]:
+    """Take `run` over; who else has it for a moment, as to cancel it too, is waited for."""
+    until = time.monotonic() + _OTHERS_S
+    while True:
+        try:
+            return await recorder.take_over(run)
+        except JournalError as error:
+            if error.code != "journal-taken" or time.monotonic() > until:
+                raise
+            await asyncio.sleep(_LOOK_S)
+
+
 async def cancel(
     run_id: str, *, journal: Store, clock: Clock = time.time, timeout_s: float = 30.0
 ) -> Run:
@@ -97,7 +115,7 @@ async def cancel(
         JournalError: there is no such run, or another process works on it.
     """
     recorder = EventRecorder(journal, None, timeout_s=timeout_s)
-    events = await recorder.take_over(run_id)
+    events = await _taken_over(recorder, run_id)
     recovered, now = recover(events), recorder.run()
     if recovered.status is not None or now.status is RunState.CANCELLED:
         await recorder.release()

@@ -10,7 +10,7 @@ from toolplan.engine._attempt import InFlightCall
 from toolplan.engine._calls import Clock
 from toolplan.engine._effects import EffectCalls
 from toolplan.engine._graph import Graph
-from toolplan.engine._parts import output_parts, read_parts
+from toolplan.engine._parts import read_parts, run_parts
 from toolplan.engine._values import run_output
 from toolplan.events import (
     Event,
@@ -39,9 +39,12 @@ class Outcomes:
         failed: the steps that failed.
         skipped: the steps that were skipped; True where a failure is behind it.
         partial: of the outputs that are over parts of lists, those parts, by step.
+        acting: the steps that may change something, or have a condition.
     """
 
-    __slots__ = ("_asked", "_clock", "_emit", "_graph", "failed", "outputs", "partial", "skipped")
+    __slots__ = (
+        "_asked", "_clock", "_emit", "_graph", "acting", "failed", "outputs", "partial", "skipped"
+    )  # fmt: skip
 
     def __init__(self, graph: Graph, emit: Callable[[Event], None], clock: Clock) -> None:
         self._graph = graph
@@ -52,6 +55,7 @@ class Outcomes:
         self.failed: set[str] = set()
         self.skipped: dict[str, bool] = {}
         self.partial: dict[str, tuple[Partial, ...]] = {}
+        self.acting: list[Step] = []
 
     def restore(self, position: int, ended: StepSucceeded | StepFailed | StepSkipped) -> None:
         """Take the outcome of the step at `position` that an earlier process recorded."""
@@ -135,7 +139,7 @@ class Outcomes:
         """Emit the end of the run, with the output that the plan states; at most `most` bytes."""
         output, wrong = run_output(stated, self.outputs, self._graph.sinks, most)
         status = RunState.FAILED if wrong or self.failed else RunState.SUCCEEDED
-        parts = output_parts(stated, self._graph.sinks(), self.partial) if self.partial else ()
+        parts = run_parts(stated, self._graph.sinks(), self.acting, self.partial)
         self._emit(RunEnded(status, output, self._clock(), wrong, parts))
 
     def take(self, ended: Iterable[tuple[InFlightCall, Json | Failure]]) -> None:

@@ -7,7 +7,14 @@ from collections.abc import Iterable, Mapping
 from toolplan.events import Partial
 from toolplan.plan.model import Ref, Step, Value, located_refs, refs
 from toolplan.plan.path import Json, Path
-from toolplan.schema.paging import begins_later, is_cut, names_next, page_of, verdict_on
+from toolplan.schema.paging import (
+    begins_later,
+    is_cut,
+    names_next,
+    page_of,
+    total_in_words,
+    verdict_on,
+)
 from toolplan.schema.tool import Arguments, Tool
 
 NO_PARTS: tuple[Partial, ...] = ()
@@ -33,6 +40,8 @@ def own_part(
         return (Partial(step, page.rows, None, "limit"),)
     if verdict.more is False and names_next(output, page, tool.flat_input, args):
         return (Partial(step, page.rows, None, "cursor"),)
+    if verdict.more is False and (total := total_in_words(output, page)) is not None:
+        return (Partial(step, page.rows, total, "total"),)
     if begins_later(paging, args):
         return (Partial(step, page.rows, None, "start"),)
     return NO_PARTS
@@ -55,20 +64,28 @@ def _without_total(part: Partial, rows: int) -> Partial:
 
 
 def read_parts(step: Step, known: Mapping[str, tuple[Partial, ...]]) -> tuple[Partial, ...]:
-    """Return the parts of lists that `step` reads with its arguments and `for_each`."""
+    """Return the parts of lists that `step` reads with its arguments, `for_each` and `when`."""
     values = [*step.args.values(), *(() if step.for_each is None else (step.for_each,))]
+    values += () if step.when is None else (step.when.value,)
     found = (ref for value in values for _, ref in located_refs(value, ""))
     return _parts_of(found, known)
 
 
-def output_parts(
-    stated: Value | None, sinks: Iterable[str], known: Mapping[str, tuple[Partial, ...]]
+def run_parts(
+    stated: Value | None,
+    sinks: Iterable[str],
+    acting: Iterable[Step],
+    known: Mapping[str, tuple[Partial, ...]],
 ) -> tuple[Partial, ...]:
-    """Return the parts of lists in the output of a plan; by default those of its `sinks`."""
+    """Return the parts of lists in the output of a plan, by default that of its `sinks`.
+
+    Those that the steps `acting` read are among them: what was changed, or skipped, is over them.
+    """
     if not known:
         return NO_PARTS
     found = refs(stated) if stated is not None else (Ref(name) for name in sinks)
-    return _parts_of(found, known)
+    parts = [*_parts_of(found, known), *(p for step in acting for p in read_parts(step, known))]
+    return tuple({each.step: each for each in reversed(parts)}.values())[::-1]
 
 
 def _parts_of(

@@ -97,6 +97,8 @@ class Scheduler:
         self._steps += steps
         self._tools_of += found
         self._open += len(steps)
+        pairs = zip(steps, found, strict=True)
+        self.outcomes.acting += (s for s, tool in pairs if tool.has_effects or s.when is not None)
         effects = {tool.name for tool in found if tool.has_effects} if hold_effects else None
         self._graph.add(steps, needs, None if not effects else lambda step: step.tool in effects)
 

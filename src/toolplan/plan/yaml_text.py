@@ -192,7 +192,7 @@ class _Reader(Struct):
             if not isinstance(event, yaml.ScalarEvent):
                 raise YamlError("A key must be text.", _line(event))
             key = str(event.value)
-            if self.strict and key in made:
+            if key in made:
                 raise YamlError(f"The key {key!r} is there twice.", _line(event))
             inner = f"{pointer}/{escape_pointer(key)}" if self.with_lines else ""
             self.plain_depth += key in self.plain_under

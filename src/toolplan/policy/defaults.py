@@ -37,9 +37,11 @@ def _left_out(schema: Schema, given: Value, place: str) -> Iterator[tuple[str, J
                 stated = map(_default, schema.part(part).nodes()) if name not in fields else ()
                 if (default := next((d for d in stated if d is not None), None)) is not None:
                     yield _within(place, name), default
+                    yield from _left_out(schema.part(part), Literal(default), _within(place, name))
             for name, value in fields.items():
-                inner = known.get(name, node.get("additionalProperties"))
-                inside.append((_within(place, name), inner, value))
+                named = _of_patterns(node, name)
+                inner = known.get(name, node.get("additionalProperties") if not named else None)
+                inside += ((_within(place, name), each, value) for each in (inner, *named))
         first: Any = node.get("prefixItems", [])
         for at, value in enumerate(items):
             inner = first[at] if at < len(first) else node.get("items")
@@ -52,6 +54,16 @@ def _left_out(schema: Schema, given: Value, place: str) -> Iterator[tuple[str, J
 def _properties(node: Mapping[str, Json]) -> dict[str, Any]:
     properties: Any = node.get("properties", {})
     return properties
+
+
+def _of_patterns(node: Mapping[str, Json], name: str) -> list[Json]:
+    """Return the schemas of `patternProperties` for a field called `name`."""
+    patterns: Any = node.get("patternProperties", {})
+    return [
+        part
+        for pattern, part in patterns.items()
+        if Schema.load({"type": "string", "pattern": pattern}).is_valid(name)
+    ]
 
 
 def _within(place: str, name: str) -> str:

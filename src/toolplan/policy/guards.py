@@ -30,8 +30,10 @@ _NOT_PLAIN: Final[tuple[tuple[str, re.Pattern[str]], ...]] = (
     ("HTML", re.compile(r"<[^\W\d_]|</|<!|&#|&[a-z]{2,8};", re.IGNORECASE)),
 )
 _FORMULA: Final = "=+-@\t\r"
-_DIGITS: Final = re.compile(r"\d(?:[ -]?\d){11,40}")
-_IBAN: Final = re.compile(r"\b[A-Z]{2}\d{2}(?: ?[A-Z0-9]){11,30}\b", re.IGNORECASE)
+_DIGITS: Final = re.compile(r"\d(?:[ ._/-]{0,2}\d){11,40}")
+_IBAN: Final = re.compile(
+    r"(?<![^\W_])[A-Z]{2}[ ._/-]?\d{2}(?:[ ._/-]{0,2}[A-Z0-9]){11,30}(?![^\W_])", re.IGNORECASE
+)
 _CARD: Final = range(12, 20)  # digits of a number with a check digit: cards
 _INVISIBLE: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn"})
 _ORDINARY: Final = frozenset("\n\r\t")
@@ -52,18 +54,19 @@ def objection(guard: Guard, value: Json) -> str | None:
     """Return why `value` does not pass, or None where it does."""
     if guard == PLAIN:
         for text in _texts(value):
-            if reason := _not_plain(text):
+            if reason := _not_plain(text) if isinstance(text, str) else _number(str(text)):
                 return reason
         return None
     violations = Schema.load(guard).violations(value)
     return violations[0].message if violations else None
 
 
-def _texts(value: Json) -> Iterator[str]:
+def _texts(value: Json) -> Iterator[str | int]:
+    """Yield the texts and whole numbers in `value`."""
     pending: list[Json] = [value]
     while pending:
         part = pending.pop()
-        if isinstance(part, str):
+        if isinstance(part, str | int):
             yield part
         elif isinstance(part, list):
             pending.extend(part)
@@ -86,16 +89,20 @@ def _not_plain(text: str) -> str | None:
     for name, pattern in _NOT_PLAIN:
         if pattern.search(folded):
             return f"it holds {name}"
-    if any(map(_is_iban, _IBAN.findall(folded))):
+    return _number("".join("-" if unicodedata.category(c) == "Pd" else c for c in folded))
+
+
+def _number(text: str) -> str | None:
+    if any(map(_is_iban, _IBAN.findall(text))):
         return "it holds the number of an account (IBAN)"
-    if any(map(_is_card, _DIGITS.findall(folded))):
+    if any(map(_is_card, _DIGITS.findall(text))):
         return "it holds the number of a card (its check digit is right)"
     return None
 
 
 def _is_iban(text: str) -> bool:
     """Return whether the beginning of `text` is an IBAN, whose checksum is right (ISO 13616)."""
-    compact = text.replace(" ", "").upper()
+    compact = "".join(filter(str.isalnum, text)).upper()
     return any(
         int("".join(str(int(char, 36)) for char in compact[4:end] + compact[:4])) % 97 == 1
         for end in range(15, min(len(compact), 34) + 1)

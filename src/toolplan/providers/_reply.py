@@ -38,6 +38,7 @@ _MESSAGE_KINDS: Final = frozenset((
 ))  # fmt: skip
 _FIELDS: Final = (b"data", b"event", b"id", b"retry")
 _EVENTS: Final = "text/event-stream"
+_DECODER: Final = json.JSONDecoder()
 _PAGE_BYTES: Final = 50_000
 _UNUSED: Final = Usage()
 _ADDRESS: Final = "Check the address: it must be the URL of a model API and end in /v1."
@@ -268,7 +269,8 @@ class ReplyReader(Struct):
     @property
     def _is_stream(self) -> bool:
         # Some that are asked for events answer with one JSON object; others call their events so.
-        return self.streamed and (self.content_type == _EVENTS or self.content.events > 0)
+        is_called_so = self.content_type == _EVENTS and not self.body.lstrip().startswith(b"{")
+        return self.streamed and (is_called_so or self.content.events > 0)
 
     def _read(self, part: bytes) -> list[Part]:
         parts: list[Part] = []
@@ -293,14 +295,37 @@ class ReplyReader(Struct):
         return content.finish is not None and (content.done or (self.framed and self.ended))
 
     def _read_body(self) -> bool:
-        """Read a reply that is one JSON object; return whether all of it has come."""
+        """Read a reply that is one JSON object, or one after the other; return whether it is whole.
+
+        Some send the objects of a stream without events around them, a line each.
+        """
         try:
-            answer = cast("Json", json.loads(bytes(self.body)))
+            answers = _json_texts(self.body.decode())
         except (ValueError, RecursionError):
             return bool(self.size) and not self.body.lstrip().startswith(b"{")
-        self.content = ReplyContent()
-        self.content.text = self.content.take(answer)
-        return True
+        content = self.content = ReplyContent()
+        for answer in answers:
+            is_over = content.finish is not None
+            text = content.take(answer)
+            content.text += "" if is_over else text
+        if len(answers) > 1 and not content.known:
+            self.oddity = "sent several JSON texts, none of which is a reply of a model"
+        return len(answers) == 1 or content.finish is not None or not content.known
+
+
+def _json_texts(text: str) -> list[Json]:
+    """Return the JSON values that stand in `text`, one after the other.
+
+    Raises:
+        ValueError: there is something else.
+    """
+    found: list[Json] = []
+    rest = text.removeprefix("\ufeff").strip()
+    while rest or not found:
+        value, end = _DECODER.raw_decode(rest)
+        found.append(cast("Json", value))
+        rest = rest[end:].lstrip()
+    return found
 
 
 def _is_document(text: str) -> bool:

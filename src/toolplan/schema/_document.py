@@ -99,10 +99,7 @@ def read(raw: Json) -> tuple[Node, Node | None]:
     for reference in references:
         _check_reference(reference, raw)
     _bound_work(raw)
-    moved = {name: copied(part) for name, part in raw.items()}
-    for node in sub_schemas(moved):
-        if "$ref" in node:
-            node["$ref"] = f"{_PREFIX}{str(node['$ref'])[1:]}"
+    moved = _moved(raw, _PREFIX)
     return {k: v for k, v in moved.items() if k not in ("$defs", "definitions")}, moved
 
 
@@ -118,6 +115,20 @@ def target(reference: Json, definitions: Node | None) -> Node | None:
     if not isinstance(reference, str) or not reference.startswith(_PREFIX):
         return None
     return _follow(definitions, reference.removeprefix(_PREFIX))
+
+
+def placed(schema: Node, pointer: str) -> Node:
+    """Return a whole schema as it stands at `pointer`, a URI fragment, in another one."""
+    return schema if isinstance(schema, bool) else _moved(schema, f"#{pointer}")
+
+
+def _moved(schema: dict[str, Json], prefix: str) -> dict[str, Json]:
+    """Return a copy of `schema` with references that begin with `prefix`."""
+    moved = {name: copied(part) for name, part in schema.items()}
+    for node in sub_schemas(moved):
+        if isinstance(reference := node.get("$ref"), str):
+            node["$ref"] = f"{prefix}{reference[1:]}"
+    return moved
 
 
 def sub_schemas(node: Json) -> Iterator[dict[str, Json]]:

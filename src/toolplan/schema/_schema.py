@@ -119,6 +119,11 @@ class Schema:
         """The schema as one self-contained JSON value."""
         return _document.whole(self.node, self._definitions)
 
+    def placed(self, *keys: str) -> Node:
+        """Return the schema as it is written below `keys` of another one."""
+        pointer = "".join(f"/{escape_pointer(key).replace('%', '%25')}" for key in keys)
+        return _document.placed(self.document, pointer)
+
     @cached_property
     def mentions_null(self) -> bool:
         """Whether the word is anywhere in the schema; else it states no null."""

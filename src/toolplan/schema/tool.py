@@ -206,7 +206,7 @@ class Tool(Struct, frozen=True, dict=True, weakref=True):
         as the `claim`.
         """
         said = self.effects
-        if _hint(self.annotations, "destructiveHint", "destructive_hint") is True:
+        if _is_destructive(self.annotations):
             said = Effects.DESTRUCTIVE  # of two words that contradict, the worse
         lowers = _SEVERITY[said] < _SEVERITY[effects] or (self.idempotent and not idempotent)
         return replace(
@@ -344,7 +344,9 @@ class Tool(Struct, frozen=True, dict=True, weakref=True):
             raw_input={"type": "object"} if raw_input is None else raw_input,
             raw_output=_read_schema(fields, "output_schema", "outputSchema"),
             effects=_effects(hints),
-            idempotent=_hint(hints, "idempotent", "idempotentHint", "idempotent_hint") is True,
+            idempotent=_is_true(hints, "idempotent")
+            if "idempotent" in hints
+            else _is_true(hints, "idempotentHint", "idempotent_hint"),
             annotations=hints,
         )
 
@@ -466,19 +468,28 @@ def _read_schema(fields: Mapping[str, Json], *names: str) -> Json:
 
 
 def _effects(hints: Mapping[str, Json]) -> Effects:
+    """Return the effects that `hints` state; of two that contradict each other, the worse."""
     stated = hints.get("effects")
-    if isinstance(stated, str) and stated in set(Effects):
-        return Effects(stated)
-    if _hint(hints, "readOnlyHint", "read_only_hint") is True:
+    if stated is not None:  # what `to_json` writes, which counts a person's word
+        known = isinstance(stated, str) and stated in set(Effects)
+        return Effects(stated) if known else Effects.UNKNOWN
+    if _is_destructive(hints):
+        return Effects.DESTRUCTIVE
+    if _is_true(hints, "readOnlyHint", "read_only_hint"):
         return Effects.READ
-    destructive = _hint(hints, "destructiveHint", "destructive_hint")
-    if destructive is None:
-        return Effects.UNKNOWN
-    return Effects.DESTRUCTIVE if destructive else Effects.WRITE
+    is_stated = False in (hints.get("destructiveHint"), hints.get("destructive_hint"))
+    return Effects.WRITE if is_stated else Effects.UNKNOWN
 
 
-def _hint(hints: Mapping[str, Json], *names: str) -> Json:
-    return next((hints[name] for name in names if name in hints), None)
+def _is_destructive(hints: Mapping[str, Json]) -> bool:
+    stated = (hints.get("destructiveHint"), hints.get("destructive_hint"))
+    return any(each is not None and each is not False for each in stated)
+
+
+def _is_true(hints: Mapping[str, Json], *names: str) -> bool:
+    """Return whether a hint is true in every spelling in which it is given."""
+    stated = [hints[name] for name in names if name in hints]
+    return bool(stated) and all(each is True for each in stated)
 
 
 def _properties(schema: Json) -> Mapping[str, Json]:

@@ -27,6 +27,9 @@ WIDEST_WORD: Final = 120
 """The columns of the widest identifier that is never cut."""
 
 _CHUNK: Final = 1_000
+_NOISE: Final = 1e-12
+_SHOWN_BESIDE_WHOLE: Final = 13
+"""Significant digits of a number that four decimals would show as a whole one."""
 _GROUPED_FROM: Final = 10_000  # below, a number may be a year
 _JOINERS: Final = frozenset("\u200c\u200d")  # many scripts, and emoji, cannot do without them
 _UNSAFE: Final = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
@@ -109,12 +112,15 @@ def padded(text: str, width: int, *, right: bool = False) -> str:
 def number_text(number: float, *, grouped: bool = False) -> str:
     """Return `number` without float noise: four decimals at most, or four significant digits.
 
-    `grouped` separates thousands with commas, from 10,000 on. Whole numbers stay exact.
+    `grouped` separates thousands with commas, from 10,000 on. Whole numbers stay exact, and what is
+    not whole is not shown as if it were.
 
     >>> number_text(0.1 + 0.2), number_text(12345678, grouped=True), number_text(2.5e-7)
     ('0.3', '12,345,678', '2.5e-07')
     >>> number_text(18446744073709551616.0), number_text(1e300)
     ('18446744073709551616', '1e+300')
+    >>> number_text(0.999999), number_text(12345.00001), number_text(2.9999999999999996)
+    ('0.999999', '12345.00001', '3')
     """
     comma = "," if grouped and abs(number) >= _GROUPED_FROM else ""
     if isinstance(number, int):
@@ -133,7 +139,10 @@ def number_text(number: float, *, grouped: bool = False) -> str:
     if size < 1e-4:
         return f"{number:.4g}"
     decimals = 4 if size >= 1 else 3 - math.floor(math.log10(size))
-    return f"{number:{comma}.{decimals}f}".rstrip("0").rstrip(".")
+    text = f"{number:{comma}.{decimals}f}".rstrip("0").rstrip(".")
+    if "." not in text and abs(number - round(number)) > size * _NOISE:
+        return f"{number:{comma}.{_SHOWN_BESIDE_WHOLE}g}"
+    return text
 
 
 def count_text(count: int, what: str) -> str:

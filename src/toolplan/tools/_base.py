@@ -53,6 +53,7 @@ class SourceContext(Struct, frozen=True):
             returns None where no person can be asked.
         grace_s: seconds in which slow servers are waited for once others have answered; what comes
             later is in `OpenedTools.late`. None: as long as they take to start.
+        accepts: the command accepts the tools, so that nothing tells how to.
     """
 
     folder: Path
@@ -66,6 +67,7 @@ class SourceContext(Struct, frozen=True):
     note: Callable[[str], None] = lambda _: None
     ask: Callable[[str], bool | None] = not_asked
     grace_s: float | None = None
+    accepts: bool = False
 
     def is_trusted(self, source: str) -> bool:
         """Return whether the settings say that what the source called `source` says counts.

@@ -56,6 +56,7 @@ ODD: Final = {
     "error without a code": Odd(error('{"message":"no such row"}'), words="no such row"),
     "error without a message": Odd(error('{"code":-1,"reason":"locked"}'), words="locked"),
     "error with a code as text": Odd(error('{"code":"E1","message":"no such row"}'), words="row"),
+    "error with a code as a truth": Odd(error('{"code":true,"message":"nope"}'), words="nope"),
     "error with a code as a fraction": Odd(error('{"code":1.5,"message":"nope"}'), words="nope"),
     "error with a message as an object": Odd(
         error('{"code":1,"message":{"en":"locked"}}'), words="locked"

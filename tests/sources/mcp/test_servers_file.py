@@ -132,6 +132,8 @@ def test_a_servers_name_makes_a_tools_name_that_every_dialect_can_say(name: str)
         ("[]", 'no object "mcpServers"'),
         ('{"servers": {}}', 'no object "mcpServers"'),
         ("[" * 100_000, "nested too deeply"),
+        ('{"mcpServers": {"a": {"command": "x"}, "a": {"command": "y"}}}', "the key 'a' twice"),
+        ('{"mcpServers": {"a": {"command": "x", "timeout_s": NaN}}}', "NaN"),
     ],
 )
 def test_what_is_no_configuration_is_said(document: str, message: str) -> None:

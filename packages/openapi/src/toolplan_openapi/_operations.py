@@ -35,6 +35,7 @@ _EFFECTS: Final = "x-toolplan-effects"
 _IDEMPOTENT: Final = "x-toolplan-idempotent"
 _OMIT: Final = "x-toolplan-omit"
 _LONGEST_ALIAS: Final = 200
+_OVERRIDE: Final = re.compile(r"_method|x[-_](http[-_])?method([-_]override)?", re.IGNORECASE)
 _VARIABLE: Final = re.compile(r"\{([^{}]*)\}")
 
 
@@ -166,7 +167,7 @@ class _Reader:
         )
         secured = place if "security" in place.node else root
         return Operation(
-            _with_effects(tool, method, place, key_header),
+            _with_effects(tool, method, place, parameters, key_header),
             method=method.upper(),
             path=path,
             server=_server(place, item, root),
@@ -214,12 +215,17 @@ class _Reader:
         return name, [stated] if stated != name and 0 < len(stated) <= _LONGEST_ALIAS else []
 
 
-def _with_effects(tool: Tool, method: str, place: Place, key_header: str | None) -> Tool:
+def _with_effects(
+    tool: Tool, method: str, place: Place, parameters: tuple[Parameter, ...], key_header: str | None
+) -> Tool:
     """Return `tool` with its effects.
 
-    The method is what is sent, so that it counts; the hints of the document can only raise it.
+    The method is what is sent, so that it counts; the hints of the document can only raise it. A
+    parameter that names another method may make any call of it.
     """
     effects, idempotent = _METHODS[method]
+    if any(_OVERRIDE.fullmatch(each.name) for each in parameters if each.spot != "path"):
+        effects, idempotent = Effects.UNKNOWN, False
     stated, may_repeat = place.text(_EFFECTS), place.node.get(_IDEMPOTENT)
     hinted = replace(
         tool,

@@ -11,11 +11,12 @@ from __future__ import annotations
 import json
 import os
 import queue
+import re
 import signal
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from datetime import date, datetime
 from decimal import Context, Decimal
@@ -49,6 +50,13 @@ ENTRIES = (
 MOST_IN_DOUBLE = 2**53
 
 _PLAN = "SELECT json_serialize_plan(?, skip_null := true, skip_empty := true)"
+
+_COMPARES = ("COMPARE_LESS", "COMPARE_GREATER")
+_ORDERS = ("orders", "arg_orders")
+_RANKS = re.compile(
+    r"min|max|greatest|least|median|mad|quantile(_cont|_disc)?|(list|array)_\w*(sort|aggr\w*)"
+)
+_RANKS_BY = re.compile(r"arg_?(min|max)\w*|(min|max)_by")
 
 _INTEGERS = ("tinyint", "smallint", "integer", "bigint", "hugeint")
 _SCALARS = {
@@ -175,6 +183,7 @@ def _calls(plan: _Json) -> list[list[Any]]:
             pending.extend(cast("list[_Json]", part))
         elif isinstance(part, dict):
             node = cast("dict[str, _Json]", part)
+            found.extend(["__order", ["JSON"], "", each] for each in _ordered_json(node))
             kind = str(node.get("expression_class"))
             if kind.startswith("BOUND_") and "qname" in node:
                 types = [str(each.get("id")) for each in node.get("arguments", [])]
@@ -187,6 +196,23 @@ def _calls(plan: _Json) -> list[list[Any]]:
                 found.append([name, types, result, _constant(node), is_scalar])
             pending.extend(node.values())
     return found
+
+
+def _ordered_json(node: dict[str, _Json]) -> Iterator[str]:
+    """Yield what a node of a bound plan orders though it is JSON, which has the order of texts."""
+    kind = str(node.get("type"))
+    name = str(node["qname"]["path"][-1]).lower() if "qname" in node else ""
+    orders: list[list[_Json]] = [node.get(key) or [] for key in _ORDERS]
+    ordered: list[_Json] = [each["expression"] for listed in orders for each in listed]
+    if kind.startswith(_COMPARES) or _RANKS.fullmatch(name):
+        ordered += node.get("children", ())
+    elif _RANKS_BY.fullmatch(name):
+        ordered += node["children"][1:]
+    if str(node.get("comparison")).startswith(_COMPARES):  # of a join
+        ordered += [node["left"], node["right"]]
+    for each in ordered:
+        if '"alias": "JSON"' in json.dumps(each.get("return_type")):
+            yield each.get("alias") or name or "a value"
 
 
 def _constant(node: dict[str, _Json]) -> str:

@@ -32,6 +32,7 @@ _ZONED: Final[Mapping[str, str]] = {
     "TIMESTAMP WITH TIME ZONE": "TIMESTAMP",
     "TIMESTAMPTZ_NS": "TIMESTAMP_NS",
 }
+ORDER: Final = "__order"
 CAST: Final = "__cast"
 TRY_CAST: Final = "__try_cast"
 _GENERIC: Final = frozenset({"ANY", "T", "K", "V"})
@@ -42,7 +43,7 @@ class Call(NamedTuple):
     """A function that a bound statement calls, with the types of the overload that was chosen.
 
     Casts are called `CAST` or `TRY_CAST`, and have the text that they read, if it stands in the
-    statement.
+    statement. What compares or sorts JSON is called `ORDER`, and has the name of what it orders.
     """
 
     name: str
@@ -78,6 +79,13 @@ class Functions(Struct, frozen=True):
     def problem(self, calls: Iterable[Call]) -> str | None:
         """Return why a bound statement that makes `calls` may not run, or None."""
         for call in calls:
+            if call.name == ORDER:
+                return (
+                    f"{call.literal!r} is JSON, which has the order of texts: 9 is more than 100."
+                    " Turn it into numbers or texts: CAST(… AS DOUBLE), CAST(… AS VARCHAR)."
+                )
+            if call.name in (CAST, TRY_CAST) and call.result == "FLOAT":
+                return "A FLOAT keeps seven digits; write DOUBLE, or DECIMAL(38, 4)."
             if self._is_refused(call):
                 types = ", ".join(call.types)
                 return (

@@ -62,6 +62,7 @@ _COUNTS: Final = frozenset({"count", "count_star"})
 
 # DuckDB counts a negative share from the top, so that a percentile of -5 is quietly that of 95.
 _PERCENTILES: Final = frozenset({"quantile", "quantile_cont", "quantile_disc"})
+_ESTIMATES: Final = re.compile(r"((list|array)_)?approx_\w+|reservoir_quantile")
 _OF_LISTS: Final = frozenset({"aggregate", "array_aggr", "array_aggregate", "list_aggr"}) | {
     "list_aggregate"
 }
@@ -243,16 +244,20 @@ def _function_problem(node: Node, functions: Functions) -> str | None:
     if name in _CHANCE:
         return f"The function {name!r} gives something else each time, which a plan may not."
     if name in functions.allowed:
-        return _percentile_problem(name, arguments_of(node))
+        return _argument_problem(name, arguments_of(node))
     if name in functions.refused:
         return f"The function {name!r} is not allowed; a statement reads its tables, nothing else."
     hint = did_you_mean(near(name, functions.allowed))
     return f"There is no function {name!r}." + (f" {hint}" if hint else "")
 
 
-def _percentile_problem(name: str, arguments: list[Node]) -> str | None:
-    if name in _OF_LISTS and len(arguments) > 2:
+def _argument_problem(name: str, arguments: list[Node]) -> str | None:
+    if name in _OF_LISTS and len(arguments) > 1:
         name = (string_of(arguments[1]) or "").casefold()
+    if _ESTIMATES.fullmatch(name):
+        return f"{name!r} gives an estimate; write count(DISTINCT …), quantile_cont or mode."
+    if name == "strftime" and any("%z" in (string_of(e) or "").lower() for e in arguments):
+        return "'strftime' does not know the zone of a time (%z, %Z): leave it out of the format."
     if name not in _PERCENTILES or not arguments:
         return None
     shares = _shares(arguments[-1])

@@ -376,15 +376,27 @@ class PlanContext:
                 return _of_constant(constant)
             case Array(items):
                 kinds = [self.type_of_value(item, step) for item in items]
-                known = [kind.document for kind in kinds if kind is not None]
-                of_all: Json = {"anyOf": list(known)} if len(known) == len(kinds) else True
+                known = [kind for kind in kinds if kind is not None]
+                parts = [kind.placed("items", "anyOf", str(at)) for at, kind in enumerate(known)]
+                of_all: Json = {"anyOf": [*parts]} if len(known) == len(kinds) else True
                 size: Json = len(items)
                 listed: Json = {
                     "type": "array", "items": of_all, "minItems": size, "maxItems": size,
                 }  # fmt: skip
                 return _loaded(listed) or LIST
-            case Object():
-                return None
+            case Object(fields):
+                found = ((name, self.type_of_value(each, step)) for name, each in fields)
+                return _loaded(
+                    {
+                        "type": "object",
+                        "properties": {
+                            name: True if kind is None else kind.placed("properties", name)
+                            for name, kind in found
+                        },
+                        "required": [name for name, _ in fields],
+                        "additionalProperties": False,
+                    }
+                )
 
     def edits_of_refs(self, pointer: str, change: Callable[[Ref], Ref]) -> tuple[Edit, ...]:
         """Return the edit, if any, that changes the references of the value at `pointer`."""

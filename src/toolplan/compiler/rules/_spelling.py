@@ -76,16 +76,13 @@ def _spellings(value: Json, schema: Schema) -> Iterator[Json]:
     match value:
         case str() if len(value) <= _LONGEST:
             yield from _of_text(value, schema)
-            if _NO_LIST.fullmatch(value):  # "a, b" may mean two values
+            # "a, b" may mean two values, and "" none
+            if value.strip() and _NO_LIST.fullmatch(value):
                 yield [value]
-        case bool():
+        case bool() | float():  # 1.1 may have been written 1.10, as the number of a version
             yield [value]
         case int():
             yield str(value)
-            yield [value]
-        case float():
-            if not value.is_integer():  # 2.0 may have been written 2
-                yield repr(value)
             yield [value]
         case [single] if not isinstance(single, list | dict):
             yield single

@@ -101,11 +101,16 @@ def _fix(pointer: str, step: Step, paging: Paging) -> Fix | None:
 def _computed(context: PlanContext) -> Set[str]:
     """Return the steps whose rows a computation reads, itself or through other reading steps.
 
-    A computation is a call of `sql` or of another tool with a computed output, or one that takes a
-    list of values from the rows.
+    A computation is a call of `sql` or of another tool with a computed output, one that takes a
+    list of values from the rows, or a condition over a list that has further pages.
     """
     pending: list[str] = []
     for _, step, tool in context.calls:
+        for ref in () if step.when is None else refs(step.when.value):
+            read = context.steps.get(ref.step)
+            paging = None if read is None else _paging(read, context.tool(read))
+            if paging is not None and paging.can_page and not _is_one_value(context, ref):
+                pending.append(ref.step)
         if tool is not None and not tool.has_effects:
             of_lists_only = tool.compute_output is None
             pending += _read_rows(context, step, of_lists_only=of_lists_only)

@@ -10,6 +10,7 @@ from toolplan.schema.paging._results import (
     names_next,
     next_link,
     page_of,
+    total_in_words,
     verdict_on,
 )
 
@@ -27,5 +28,6 @@ __all__ = [
     "next_link",
     "page_of",
     "paging_of",
+    "total_in_words",
     "verdict_on",
 ]

@@ -44,6 +44,9 @@ _OF_A_CURSOR: Final = re.compile(r"\b(cursor|pagination|next page)\b")
 _OF_A_BOOK: Final = re.compile(r"\b(book|pdf|wiki|title|chapter|document|manual|scan)\b")
 _OF_SEATS: Final = re.compile(r"\b(seats?|chairs?|tables?|plants?|garden|knit\w*)\b")
 _DEFAULT: Final = re.compile(r"\bdefaults?(?: value)?(?: is| to|:|=)? ?`?(\d{1,6})\b")
+_COUNTS_PAGES: Final = re.compile(
+    r"\b(page (number|index|offset)|(number|index) of (the )?page|which page|pages to skip)\b"
+)
 _FROM_ZERO: Final = re.compile(r"\b(zero|0)[- ](based|indexed)|start(s|ing)? (at|from|with) 0\b")
 _MAXIMUM: Final = re.compile(
     r"\b(?:max(?:imum)?(?: value)?(?: is| of|:|=)?|up to|at most|no more than|cannot exceed)"
@@ -333,7 +336,9 @@ def _sure_kind(arg: _Arg) -> str | None:
     if arg.name in names.LIMITS and (number or arg.has_digits):
         return None if arg.is_other else "limit"
     if arg.name in names.OFFSETS and number and arg.types - {"string"}:
-        return None if arg.is_date or arg.is_other else "offset"
+        if arg.is_date or arg.is_other:
+            return None
+        return "page" if _COUNTS_PAGES.search(arg.text) else "offset"
     if arg.name in names.CURSORS and arg.may_be("string", "object"):
         return None if arg.is_date else "cursor"
     return None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from typing import Final
 
 from msgspec import Struct
@@ -69,7 +69,7 @@ def shape_of(value: Json, depth: int = 0) -> dict[str, Json]:
     if isinstance(value, dict) and depth <= _MAX_DEPTH and len(value) <= _MAX_FIELDS:
         node["properties"] = {key: shape_of(inner, depth + 1) for key, inner in value.items()}
     elif isinstance(value, list) and value:
-        node["items"] = {"type": "object" if isinstance(value[0], dict) else "string"}
+        node["items"] = {"type": value_types(value[0])[0]}
     return node
 
 
@@ -87,6 +87,19 @@ def put(value: Json, path: Path, new: Json) -> Json:
     key, *rest = path
     inner = value if isinstance(value, dict) else {}
     return {**inner, str(key): put(inner.get(str(key)), tuple(rest), new)}
+
+
+def truth(value: Json) -> bool | None:
+    """Return a truth, also one that is written as 0 and 1 or as a word; else None."""
+    if isinstance(value, bool):
+        return value
+    return _TRUTHS.get(str(value).strip().lower()) if isinstance(value, str | int) else None
+
+
+_TRUTHS: Final = {
+    **dict.fromkeys(("true", "yes", "y", "1"), True),
+    **dict.fromkeys(("false", "no", "n", "0"), False),
+}
 
 
 def whole(value: Json) -> int | None:
@@ -147,9 +160,9 @@ def facts_of(
     fields = list(fields_of(schema))
     found: dict[str, list[Path]] = {"nexts": [], "weak_nexts": []}
     lists = [each for each in fields if "array" in each.types]
-    is_envelope = _is_envelope(fields)
+    envelopes = _envelopes(fields)
     for field in fields:
-        if "array" not in field.types and (kind := _kind(field, is_paged, args, is_envelope)):
+        if "array" not in field.types and (kind := _kind(field, is_paged, args, envelopes)):
             found.setdefault(kind, []).append(field.path)
     found["nexts"] += found.pop("weak_nexts")  # a `marker` may be that of this page
     rows = _rows(lists)
@@ -165,23 +178,36 @@ def facts_of(
     return Facts(rows, **{kind: tuple(paths) for kind, paths in found.items()})
 
 
+def _envelopes(fields: list[Field]) -> set[Path]:
+    """Return the paths of the objects that are about one list and its pages, and nothing else."""
+    inside: dict[Path, list[Field]] = {}
+    for each in fields:
+        inside.setdefault(each.path[:-1], []).append(each)
+    return {path for path, found in inside.items() if _is_envelope(found)}
+
+
 def _is_envelope(fields: list[Field]) -> bool:
-    """Return whether a list stands in an object that is about pages, and nothing else."""
-    top = [each for each in fields if len(each.path) == 1]
-    lists = [each for each in top if "array" in each.types]
-    if len(lists) != 1 or lists[0].name not in names.ROWS:  # an invoice has lines and a total
+    lists = [each for each in fields if "array" in each.types]
+    if len(lists) != 1:
         return False
-    return all(each.name in names.OF_ENVELOPES for each in top if each is not lists[0])
+    name, of = lists[0].name, lists[0].node.get("items")
+    of_numbers = isinstance(of, dict) and not types_stated(of).isdisjoint(("integer", "number"))
+    # an invoice has lines and a total
+    if name not in names.ROWS and (of_numbers or name in names.SUMMED | names.NOT_ROWS):
+        return False
+    return all(each.name in names.OF_ENVELOPES for each in fields if each is not lists[0])
 
 
-def _kind(field: Field, is_paged: bool, args: frozenset[str], is_envelope: bool) -> str | None:
+def _kind(field: Field, is_paged: bool, args: frozenset[str], envelopes: Set[Path]) -> str | None:
     name, types, container = field.name, field.types, field.container
     about = is_paged or container in names.ABOUT_PAGES
-    near = about or (is_envelope and len(field.path) == 1)
+    near = about or field.path[:-1] in envelopes
     if name == "value" and container in ("total", "totalcount"):
         name = "totalcount"
     for kind, fitting, sure, weak in _KINDS:
-        is_typed = not types.isdisjoint(fitting) or (not types and name in names.TOTALS)
+        # some write a flag as 1 or "true"
+        is_flag = fitting is _FLAG and name in sure
+        is_typed = is_flag or not types.isdisjoint(fitting) or (not types and name in names.TOTALS)
         if is_typed and (name in sure or (near and name in weak)):
             return kind
     if types.isdisjoint(_CURSOR) or types - _CURSOR:

@@ -92,6 +92,10 @@ NOT_ROWS: Final = _table(
     notices schema tags labels suggestions sort sortby facetcounts messageswarnings expand
     """
 )
+SUMMED: Final = _table(
+    "lines lineitems orderlines positions payments charges prices amounts costs fees scores points"
+)
+"""Lists beside which a total may be their sum."""
 TOTALS: Final = _table(
     """
     totalcount totalresults totalitems totalrecords totalrows totalhits totalelements totalsize
@@ -105,7 +109,7 @@ WEAK_TOTALS: Final = _table("total")
 COUNTS: Final = _table(
     """
     count found matched recordcount itemcount rowcount numresults numberofresults
-    estimatedtotalhits estimatedtotal estimatedcount approximatecount
+    estimatedtotalhits estimatedtotal estimatedcount approximatecount of outof
     """
 )
 """More than the rows of the page is a sign of more; as many may be the size of the page."""
@@ -120,12 +124,19 @@ MORE: Final = _table(
     """
     hasmore hasnext hasnextpage hasmoreresults hasmorepages hasmoreitems hasmoredata hasmorerecords
     moreresults moreavailable moredata moreresultsavailable istruncated incompleteresults moreitems
-    moreitemsincollection moretofollow hasmorerows morerecords
+    moreitemsincollection moretofollow hasmorerows morerecords truncated resultstruncated
+    wastruncated partialresults partialresult resultsincomplete exceededtransferlimit
     """
 )
-WEAK_MORE: Final = _table("more truncated")
+WEAK_MORE: Final = _table(
+    "more next partial ispartial incomplete isincomplete capped limitreached limitexceeded limithit"
+)
 LAST: Final = _table("islast islastpage endoflist isfinalpage nomore allreturned endofresults")
-WEAK_LAST: Final = _table("last done complete finished lastpage eof")
+WEAK_LAST: Final = _table(
+    """
+    last done complete finished lastpage eof end iscomplete isdone exhausted isexhausted isfinished
+    """
+)
 NEXT: Final = _table(
     """
     nextcursor nextpagetoken nexttoken nextpage nextlink nexturl nexturi nextpageuri nextpageurl
@@ -162,5 +173,6 @@ OF_ENVELOPES: Final = (
     TOTALS | WEAK_TOTALS | COUNTS | REMAINDERS | WEAK_REMAINDERS | PAGE_COUNTS | WEAK_PAGE_COUNTS
     | MORE | WEAK_MORE | LAST | WEAK_LAST | NEXT | LIMITS | PAGES | OFFSETS | CURSORS | ABOUT_PAGES
     | _table("ok success status query took kind object size limit next previous prev")
+    | _table("showing shown displayed returned note message summary info")
 )  # fmt: skip
 """Fields beside a list in an object that says only how much of the list it holds."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
@@ -12,7 +13,7 @@ from msgspec.structs import replace
 
 from toolplan.plan.path import Json, Path
 from toolplan.schema.paging import _names as names
-from toolplan.schema.paging._facts import Facts, at, facts_of, shape_of, whole
+from toolplan.schema.paging._facts import Facts, at, facts_of, shape_of, truth, whole
 from toolplan.schema.paging._names import folded
 
 if TYPE_CHECKING:
@@ -58,7 +59,7 @@ class Verdict(Struct, frozen=True):
 def page_of(output: Json, paging: Paging | None = None, stated: Mapping[str, Json] = {}) -> Page:
     """Return what `output`, a result of a tool, says about pages.
 
-    `stated` is what came beside it: `total`, `pages` and `next`, as headers of a response say them.
+    `stated` is what came beside it, as headers of a response say it (`next_link`).
     """
     if isinstance(output, list):
         page = Page(len(output), ())
@@ -70,6 +71,8 @@ def page_of(output: Json, paging: Paging | None = None, stated: Mapping[str, Jso
         page = replace(page, total=total, is_total_sure=True)
     if type(pages := stated.get("pages")) is int:
         page = replace(page, pages=pages)
+    if type(more := stated.get("more")) is bool:
+        page = replace(page, more=more)
     if "next" in stated:
         page = replace(page, next=stated["next"], has_next=bool(stated["next"]))
     return page
@@ -94,7 +97,7 @@ def _of_object(output: dict[str, Json], paging: Paging | None) -> Page:
         (found if says_more else not found)
         for paths, says_more in ((facts.more, True), (facts.last, False))
         for path_ in paths
-        if isinstance(found := at(output, path_), bool)
+        if (found := truth(at(output, path_))) is not None
     ]
     cursor = _cursor(output, facts.nexts, known)
     page = Page(
@@ -215,36 +218,59 @@ _VALUE: Final = r'(?:"((?:[^"\\]|\\.)*)"|([^\s;,"]*))'
 _PARAMETER: Final = re.compile(r'([^\s=;,"<>]+)\s*=\s*' + _VALUE)
 _LINK_HEADER: Final = re.compile(r'<([^>]*)>((?:"(?:[^"\\]|\\.)*"|[^"<])*)')
 _RELS: Final = frozenset({"next", "prev", "previous", "first", "last"})
-_COUNT_HEADERS: Final = (
-    "x-total-count", "x-total", "total-count", "x-total-results", "x-totalcount", "x-total-items",
-    "x-pagination-total-count", "x-wp-total", "x-result-count", "x-total-records", "x-count",
-)  # fmt: skip
-_NEXT_HEADERS: Final = ("x-next-page", "x-next-cursor", "x-next-page-token", "x-continuation-token")
+_HEADER: Final = re.compile(r"(?:x-)?(?:(?:ms|wp|pagination|paging)-)?(.+)")
+_OWN: Final = ("x-", "total-", "pagination-", "paging-")
+"""How the names of headers begin that speak of pages: `size` and `last` are also others."""
+_COUNT_HEADERS: Final = names.TOTALS | names.WEAK_TOTALS | {"count", "resultcount"}
+_PAGE_HEADERS: Final = names.PAGE_COUNTS | names.WEAK_PAGE_COUNTS
+_MORE_HEADERS: Final = names.MORE | {"more"}
+_NEXT_HEADERS: Final = names.NEXT | {"next", "continuation"}
 
 
 def next_link(headers: Mapping[str, str]) -> dict[str, Json]:
     """Return what the headers of a response say about pages.
 
-    That is `total`, `pages`, and `next`: a link or a cursor, None where no page follows. The names
-    of `headers` are in lower case. A `Link` header without `rel="next"` says that no page follows
-    where it speaks of pages at all.
+    That is `total`, `pages`, `more`, and `next`: a link or a cursor, None where no page follows.
+    The names of `headers` are in lower case. A `Link` header without `rel="next"` says that no page
+    follows where it speaks of pages at all.
     """
     said: dict[str, Json] = {}
-    of_range = headers.get("content-range", "").partition("/")[2]
-    totals = [*(headers.get(name, "") for name in _COUNT_HEADERS), of_range]
-    pages = [headers.get(name, "") for name in ("x-total-pages", "x-wp-totalpages")]
-    for key, texts in (("total", totals), ("pages", pages)):
-        counts = [count for text in texts if (count := whole(text.strip())) is not None]
-        if counts:
-            said[key] = counts[0]
-    for name in _NEXT_HEADERS:
-        if name in headers:
-            said["next"] = headers[name].strip() or None
-            return said
+    if (total := whole(headers.get("content-range", "").partition("/")[2].strip())) is not None:
+        said["total"] = total
+    for name, text in headers.items():
+        bare = name.startswith(_OWN) and (found := _HEADER.fullmatch(name)) and folded(found[1])
+        if bare in _COUNT_HEADERS and (count := whole(text.strip())) is not None:
+            said["total"] = count
+        elif bare in _PAGE_HEADERS and (count := whole(text.strip())) is not None:
+            said["pages"] = count
+        elif bare in _MORE_HEADERS and (more := truth(text)) is not None:
+            said["more"] = more
+        elif bare in _NEXT_HEADERS:
+            said["next"] = text.strip() or None
+        elif "pag" in name and text.lstrip().startswith("{"):
+            said |= _of_header(text)
     links = [(m[1], _relations(m[2])) for m in _LINK_HEADER.finditer(headers.get("link", ""))]
-    if any(rels & _RELS for _, rels in links):
+    if "next" not in said and any(rels & _RELS for _, rels in links):
         said["next"] = next((link for link, rels in links if "next" in rels), None)
     return said
+
+
+def _of_header(text: str) -> dict[str, Json]:
+    """Return what a header says that is a JSON object about pages, as `X-Pagination` often is."""
+    try:
+        value: Json = json.loads(text)
+    except (ValueError, RecursionError):
+        return {}
+    fields = value if isinstance(value, dict) else {}
+    facts = facts_of(shape_of(fields), is_paged=True)
+    flags = [truth(at(fields, path)) for path in facts.more]
+    found: dict[str, Json] = {
+        "total": _first_integer(fields, (*facts.totals, *facts.counts)),
+        "pages": _first_integer(fields, facts.page_counts),
+        "more": flags[0] if flags else None,
+        "next": _cursor(fields, facts.nexts, frozenset()),
+    }
+    return {key: each for key, each in found.items() if each is not None}
 
 
 def _relations(parameters: str) -> frozenset[str]:
@@ -262,6 +288,7 @@ def query_of(link: str) -> dict[str, str]:
 
 
 _FEWEST_CUT: Final = 2
+_RANGE: Final = re.compile(r"\s*(?:\w+\s*=\s*)?(\d{1,9})\s*(?:-|–|:|\.\.|,)\s*(\d{1,9})\s*")
 _LINK: Final = re.compile(r"(https?:/)?/|\?")
 _DATE: Final = re.compile(r"\d{4}-\d\d")
 _WORDS: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
@@ -278,13 +305,19 @@ def is_cut(output: Json, page: Page, schema: Mapping[str, Json], args: Mapping[s
     if not isinstance(rows, list) or len(rows) < _FEWEST_CUT or page.shows_end:
         return False
     for name, default, _ in _declared(schema):
-        value = whole(args.get(name, default))
+        value = _count_in(args.get(name, default))
         about = _WORDS.findall(name)[-1:] or [name]
         if value != len(rows) or about[0].lower() in names.OTHER_NUMBERS:
             continue
         if not all(isinstance(row, dict) and value in row.values() for row in rows):
             return True
     return False
+
+
+def _count_in(value: Json) -> int | None:
+    """Return the number of rows that an argument may ask for: `50`, or `0-49` as in a range."""
+    found = _RANGE.fullmatch(value) if isinstance(value, str) else None
+    return whole(value) if found is None else int(found[2]) - int(found[1]) + 1
 
 
 def names_next(
@@ -308,6 +341,34 @@ def names_next(
             if is_new and _resemble(folded(key), folded(name), name):
                 return True
     return False
+
+
+_OF: Final = re.compile(
+    r"(\d[\d,]*)\s*(?:/|(?:out )?of)\s*(?:about |over |more than |~)?(\d[\d,]*)"
+)
+_AND_MORE: Final = re.compile(r"(?:\band|\bplus|\+|\.\.\.|…|\()\s*(\d[\d,]*) (?:more|others?)\b")
+_MOST_SEARCHED: Final = 500
+
+
+def total_in_words(output: Json, page: Page) -> int | None:
+    """Return the number of all rows where a text beside them, or in the last one's place, says it.
+
+    Such texts are `Showing 1-50 of 120 results`, `0-49/120`, and `... and 70 more`.
+    """
+    rows = at(output, page.path or ()) if page.path is not None else None
+    if not isinstance(rows, list) or page.shows_end:
+        return None
+    texts = [*rows[-1:], *(output.values() if isinstance(output, dict) else ())]
+    count = len(rows)
+    for text in (each[:_MOST_SEARCHED] for each in texts if isinstance(each, str)):
+        if (found := _AND_MORE.search(text)) is not None:
+            is_a_row = bool(rows) and text == rows[-1]
+            return count - is_a_row + int(found[1].replace(",", ""))
+        for found in _OF.finditer(text):
+            shown, total = (int(each.replace(",", "")) for each in found.groups())
+            if shown in (count, count - 1) and total > count:
+                return total
+    return None
 
 
 def _declared(schema: Mapping[str, Json]) -> Iterator[tuple[str, Json, bool]]:

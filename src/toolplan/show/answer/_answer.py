@@ -176,7 +176,7 @@ def answer(
         sections=sections,
         problems=problems,
         on_the_way=tuple(on_the_way),
-        partial=run.partial,
+        partial=_parts(run),
     )
 
 
@@ -188,9 +188,9 @@ def _headline(
     if (more := len(sections) - _MOST_SUMMARIES) > 0:
         parts.append(f"{more} more results are below.")
     if len(parts) == 1 and not parts[0]:
-        return "The plan has no results."
-    if run.partial:
-        texts = [cut(printable(each.text), _MESSAGE_WIDTH) for each in run.partial]
+        parts = ["The plan has no results."]
+    if parts_of_lists := _parts(run):
+        texts = [cut(printable(each.text), _MESSAGE_WIDTH) for each in parts_of_lists]
         if (more := len(texts) - _MOST_SUMMARIES) > 0:
             texts[_MOST_SUMMARIES:] = [count_text(more, "more list")]
         parts.append(f"Over a part only: {'; '.join(texts)}.")
@@ -201,6 +201,13 @@ def _headline(
     if zones:
         parts.append(f"Times, days and hours are those of {' and '.join(sorted(zones))}.")
     return " ".join(part for part in parts if part)
+
+
+def _parts(run: Run) -> tuple[Partial, ...]:
+    """Return the lists of which the result has a part; of a run that waits, what is known of."""
+    if run.status is not RunState.WAITING:
+        return run.partial
+    return tuple({part.step: part for step in run.steps.values() for part in step.partial}.values())
 
 
 def _verdict(run: Run, problems: Sequence[Problem]) -> str:

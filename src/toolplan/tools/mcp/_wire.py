@@ -349,7 +349,7 @@ def _asked(sent: object, waiting: Waiting) -> RequestId | None:
 def _error(asked: RequestId, fields: dict[str, Any]) -> JSONRPCMessage:
     """Return an error with the server's words, in whatever form they came."""
     sent, words, data = fields.get("code"), fields.get("message") or fields, fields.get("data")
-    code = own_code(sent) if isinstance(sent, int) else INTERNAL_ERROR
+    code = own_code(sent) if type(sent) is int else INTERNAL_ERROR
     text = words if isinstance(words, str) else _shown(words)
     return failure(asked, text, code, data if why_unsound(data) is None else None)
 

@@ -172,7 +172,7 @@ def _pinned(tools: Toolbox, path: Path, lock: Path, context: SourceContext) -> T
     pins = _answered(pins, tools, path, context)
     changed, where = pins.compare(tools).changed, str(lock.resolve())
     if changed:
-        _report_changes(changed, path, context.note)
+        _report_changes(changed, path, context)
     digests = {each.name: Pin.of(each).digest for each in changed}
     if digests != shown(context.data, where):
         keep_shown(context.data, where, digests)
@@ -182,7 +182,7 @@ def _pinned(tools: Toolbox, path: Path, lock: Path, context: SourceContext) -> T
 def _answered(pins: Pins, tools: Toolbox, path: Path, context: SourceContext) -> Pins:
     """Ask once for each server whether what it claims of its tools counts; return the pins."""
     waiting: dict[str, list[str]] = {}
-    for name in pins.claims(tools):
+    for name in () if context.accepts else pins.claims(tools):
         waiting.setdefault(tools[name].source, []).append(name)
     for server, names in waiting.items():
         answer = context.ask("\n".join(claim_lines([tools[name] for name in names])))
@@ -209,7 +209,7 @@ def _answered(pins: Pins, tools: Toolbox, path: Path, context: SourceContext) ->
 
 
 def _report_changes(
-    changes: Sequence[RefusedTool], path: Path, note: Callable[[str], None]
+    changes: Sequence[RefusedTool], path: Path, context: SourceContext
 ) -> None:
     """Report what has changed; the same change of many tools is reported once."""
     alike: dict[tuple[str, ...], list[str]] = {}
@@ -218,11 +218,12 @@ def _report_changes(
     for lines, names in alike.items():
         more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
         listed = ", ".join(names[:_MOST_NAMES])
-        note(f"Changed, and not used until accepted: {listed}{more}")
+        context.note(f"Changed, and not used until accepted: {listed}{more}")
         for line in lines:
-            note(f"  {line}")
-    one = f" {changes[0].name}" if len(changes) == 1 else ""
-    note(f"  toolplan tools{one} --tools {path} --accept")
+            context.note(f"  {line}")
+    if not context.accepts:
+        one = f" {changes[0].name}" if len(changes) == 1 else ""
+        context.note(f"  toolplan tools{one} --tools {path} --accept")
 
 
 def _show(started: Sequence[Command], context: SourceContext) -> None:
