@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import sys
 from contextlib import closing
+from typing import Annotated
+
+from cyclopts import Parameter
 
 from toolplan.app.resume import plan_in
 from toolplan.app.wait import run_to_end
 from toolplan.cli._approval import agreed_to, approved_by_word, new_word
-from toolplan.cli._tools import opened_journal
-from toolplan.cli.options import JournalOption, JsonFlag
+from toolplan.cli.options import JournalOption, JsonFlag, RunArgument, opened_journal
 from toolplan.cli.placed import placed, reached, report_placed, user_name
-from toolplan.cli.run import RunArgument
 from toolplan.cli.terminal import CommandError, err, note, print_json
 from toolplan.engine import cancel
 from toolplan.events import RunState
@@ -22,9 +23,9 @@ from toolplan.show.runs_view import SHORT
 
 def approve_command(
     run: RunArgument,
-    digest: str,
+    digest: Annotated[str, Parameter(help="The digest of its plan, as it was shown.")],
     *,
-    yes: bool = False,
+    yes: Annotated[bool, Parameter(help="Do not ask on the terminal.")] = False,
     journal: JournalOption = None,
     as_json: JsonFlag = False,
 ) -> None:
@@ -32,10 +33,6 @@ def approve_command(
 
     It shows what the plan may change. The digest is that of the plan,
     so another plan is never approved.
-
-    Args:
-        digest: The digest of its plan, as it was shown.
-        yes: Do not ask on the terminal.
     """
     with closing(opened_journal(journal)) as store:
         name = store.find(run)

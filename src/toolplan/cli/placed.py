@@ -6,7 +6,7 @@ import getpass
 import socket
 from collections.abc import Generator, Sequence
 from contextlib import closing, contextmanager
-from typing import NamedTuple, cast
+from typing import cast
 
 from toolplan.app._open import open
 from toolplan.app.app import App
@@ -14,23 +14,12 @@ from toolplan.app.home import home
 from toolplan.app.resume import recorded_tool
 from toolplan.app.wait import run_to_end
 from toolplan.app.workers import stranded_texts
-from toolplan.cli._tools import opened_journal
+from toolplan.cli.options import Decisions, opened_journal
 from toolplan.cli.terminal import CommandError, Exit, note, print_json
 from toolplan.plan.path import Json
 from toolplan.show.runs_view import SHORT
 from toolplan.storage.journal import Store
 from toolplan.storage.journal.worker_runs import WorkerRuns
-
-
-class Decisions(NamedTuple):
-    """What is decided about the calls of a run, as `Workers.decide` takes it."""
-
-    retry: Sequence[str] = ()
-    resolve: Sequence[str] = ()
-    abort: Sequence[str] = ()
-    allow: Sequence[str] = ()
-    deny: Sequence[str] = ()
-    reason: str = ""
 
 
 def placed(journal: Store, run: str) -> WorkerRuns | None:
@@ -70,8 +59,8 @@ def send(
     with reached(journal, run) as app:
         if digest is not None:
             run_to_end(app.workers.approve(run, digest, who=user_name()))
-        if digest is None or any(decisions):
-            run_to_end(app.workers.decide(run, **decisions._asdict(), who=user_name()))
+        if digest is None or decisions != Decisions():
+            run_to_end(app.workers.decide(run, **vars(decisions), who=user_name()))
     if as_json:
         print_json({"run": run, "sent": True})
     else:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from typing import Annotated
+from typing import Annotated, Any
 
 from cyclopts import Parameter
 
@@ -14,20 +14,7 @@ from toolplan.app.home import home
 from toolplan.app.limits import limits_everywhere
 from toolplan.app.settings import Settings, read_settings
 from toolplan.app.wait import run_to_end
-from toolplan.cli.options import (
-    ApproveOption,
-    ConcurrencyOption,
-    DialectOption,
-    JournalOption,
-    JsonFlag,
-    PlanFileArgument,
-    PolicyOption,
-    TimeoutOption,
-    TimesOption,
-    TodayOption,
-    YesFlag,
-    wanted,
-)
+from toolplan.cli import options
 from toolplan.cli.outcome import checked_plan, print_run
 from toolplan.cli.placed import report_placed
 from toolplan.cli.plan_file import read_plan
@@ -55,7 +42,7 @@ def worker_command(
     *,
     concurrency: RunsOption = DEFAULT_CONCURRENCY,
     grace: GraceOption = 20.0,
-    journal: JournalOption = None,
+    journal: options.JournalOption = None,
 ) -> int:
     """Run plans that others submit, with the tools of a toolbox.
 
@@ -93,31 +80,18 @@ WaitFlag = Annotated[
 ]
 
 
-WithValuesFlag = Annotated[
-    bool,
-    Parameter(
-        name="--approve-values",
-        help="Run what only reads first; each call with effects then waits with its values.",
-    ),
-]
-
-
 def submit_command(
-    file: PlanFileArgument,
+    file: options.PlanFileArgument,
     toolbox: ToolboxArgument,
+    approval: options.ApprovalOptions = options.ApprovalOptions(),
+    limits: options.RunLimits = options.RunLimits(),
     *,
-    policy: PolicyOption = None,
-    journal: JournalOption = None,
-    dialect: DialectOption = "toolplan",
-    yes: YesFlag = False,
-    approve: ApproveOption = None,
-    times: TimesOption = None,
-    approve_values: WithValuesFlag = False,
-    concurrency: ConcurrencyOption = (),
-    timeout: TimeoutOption = None,
-    today: TodayOption = None,
+    policy: options.PolicyOption = None,
+    journal: options.JournalOption = None,
+    dialect: options.DialectOption = "toolplan",
+    today: options.TodayOption = None,
     wait: WaitFlag = False,
-    as_json: JsonFlag = False,
+    as_json: options.JsonFlag = False,
 ) -> int:
     """Check a plan and give it to the workers of a toolbox.
 
@@ -126,25 +100,16 @@ def submit_command(
     DIGEST approves it here; with --approve-values what only reads runs
     at once, and each call with effects waits for `toolplan resume`.
     """
-    approve = wanted(approve, approve_values, times)
+    approve: Approval | str | None = approval.approved
     plan_file = read_plan(file, dialect)
     with open(
         toolbox=toolbox, policy=policy, journal=journal, planner="offline", on_note=note
     ) as app:
         plan = checked_plan(app, plan_file, as_json=as_json)
-        approval: Approval | str | None = approve
-        if times is not None and approve == plan.digest:  # `submit` refuses any other digest
-            approval = approve_digest(plan, times)
-        run = run_to_end(
-            app.workers.submit(
-                plan,
-                today=today,
-                yes=yes,
-                approve=approval,
-                concurrency=concurrency,
-                timeout=timeout,
-            )
-        )
+        if approval.times is not None and approve == plan.digest:  # another one is refused
+            approve = approve_digest(plan, approval.times)
+        given: dict[str, Any] = {**vars(limits), "yes": approval.yes, "approve": approve}
+        run = run_to_end(app.workers.submit(plan, today=today, **given))
         waits = app.needed_journal().entry(run).status is RunState.WAITING
         if not as_json:
             report_placed(app.needed_journal(), [run])
