@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
 from cyclopts import Parameter
 
@@ -12,7 +11,7 @@ from toolplan.app._open import open
 from toolplan.app.wait import run_to_end
 from toolplan.cli import options
 from toolplan.cli.terminal import CommandError, note
-from toolplan.mcp_server import DEFAULT_PORT, CannotServe, http_token, serve
+from toolplan.mcp_server import DEFAULT_PORT, Backend, CannotServe, http_token, serve
 from toolplan.mcp_server.http.guard import is_loopback
 
 GRACE_S: Final = 1.0
@@ -21,23 +20,19 @@ GRACE_S: Final = 1.0
 BEARER: Final = "TOOLPLAN_MCP_TOKEN"
 
 
-@Parameter(name="*")
-@dataclass(frozen=True, kw_only=True)
-class ServeOptions:
-    """How clients are served.
-
-    Attributes:
-        host: The address to listen on; all but loopback need TOOLPLAN_MCP_TOKEN.
-        elicit: Let clients ask their user for approvals. A client that lies can approve by itself.
-        studio: Where `toolplan studio` is: clients may open its page of a run that waits.
-    """
-
-    host: str = "127.0.0.1"
-    port: options.PortOption = DEFAULT_PORT
-    elicit: bool = False
-    studio: str = "http://127.0.0.1:8321"
-
-
+HostOption = Annotated[
+    str, Parameter(help="The address to listen on; all but loopback need TOOLPLAN_MCP_TOKEN.")
+]
+ElicitFlag = Annotated[
+    bool,
+    Parameter(
+        help="Let clients ask their user for approvals. A client that lies can approve by itself."
+    ),
+]
+StudioOption = Annotated[
+    str,
+    Parameter(help="Where `toolplan studio` is: clients may open its page of a run that waits."),
+]
 ValuesFlag = Annotated[
     bool,
     Parameter(help="Run what only reads first; each call with effects then waits with its values."),
@@ -47,11 +42,14 @@ ValuesFlag = Annotated[
 def mcp_command(
     opening: options.PlannerOptions = options.PlannerOptions(),
     limits: options.RunLimits = options.RunLimits(),
-    serving: ServeOptions = ServeOptions(),
     *,
     journal: options.JournalOption = None,
     http: Annotated[bool, Parameter(help="Streamable HTTP instead of stdio.")] = False,
+    host: HostOption = "127.0.0.1",
+    port: options.PortOption = DEFAULT_PORT,
     approve_values: ValuesFlag = False,
+    elicit: ElicitFlag = False,
+    studio: StudioOption = "http://127.0.0.1:8321",
 ) -> None:
     """Serve all tools to MCP clients through three: search, run and runs.
 
@@ -62,13 +60,12 @@ def mcp_command(
     a token: that of the variable TOOLPLAN_MCP_TOKEN, or the one in mcp.token of the data folder.
     """
     with open(**vars(opening), journal=journal, on_note=note, grace=GRACE_S) as app:
-        given = {**vars(limits), **vars(serving)}
-        if approve_values:
-            given["approve"] = "values"
-        if http:
-            given |= {"transport": "http", "token": _token(serving.host)}
+        approve = "values" if approve_values else None
+        backend = Backend(app, approve=approve, **vars(limits), elicit=elicit, studio=studio)
+        token, transport = (_token(host), "http") if http else (None, "stdio")
+        place: dict[str, Any] = {"host": host, "port": port, "token": token, "transport": transport}
         try:
-            run_to_end(serve(app, **given, on_ready=lambda url: note(f"Listening: {url}")))
+            run_to_end(serve(backend, **place, on_ready=lambda url: note(f"Listening: {url}")))
         except CannotServe as error:
             help_ = f"{error.help or ''} A token is read from {BEARER}.".strip()
             raise CommandError(error.code, error.message, help_) from None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from contextlib import closing
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
 
@@ -18,8 +17,7 @@ from toolplan.cli.placed import report_placed, without_worker
 from toolplan.cli.terminal import CommandError, note, out, print_json
 from toolplan.plan.path import Json
 from toolplan.show.printable import count_text
-from toolplan.show.runs_view import RunLine, RunsView
-from toolplan.storage.journal import RunEntry
+from toolplan.show.runs_view import RunsView
 from toolplan.storage.journal import backup as back_up
 
 
@@ -90,35 +88,18 @@ def _list(options: RunsOptions) -> None:
             report_placed(store, left, others=True)
     more = len(found) > limit
     if as_json:
-        listed: list[Json] = [_to_json(each, unworked.get(each.run)) for each in entries]
+        listed: list[Json] = [
+            {**each.to_json(), "without_worker": unworked.get(each.run)} for each in entries
+        ]
         print_json({"runs": listed, "next": entries[-1].cursor if more else None})
     elif entries:
-        lines = [
-            RunLine(
-                each.run, each.created_at, each.status, each.question or each.tools, each.is_left
-            )
-            for each in entries
-        ]
-        out().print(RunsView(lines))
+        out().print(RunsView(entries))
     elif after:
         note("There are no older runs.")
     else:
         note(f"No run yet; the journal is {store.place}.")
     if more:
         note(f"There are older runs: --after {entries[-1].cursor} lists them.")
-
-
-def _to_json(entry: RunEntry, without_worker: str | None) -> Json:
-    return {
-        "run": entry.run,
-        "created_at": datetime.fromtimestamp(entry.created_at, UTC).isoformat(),
-        "status": entry.status.value,
-        "is_left": entry.is_left,
-        "without_worker": without_worker,
-        "digest": entry.digest,
-        "question": entry.question,
-        "tools": entry.tools,
-    }
 
 
 def _prune(options: RunsOptions) -> None:

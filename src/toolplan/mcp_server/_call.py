@@ -41,7 +41,6 @@ from toolplan.mcp_server._reports import (
     MOST_OUTPUT,
     CallRefused,
     effects_report,
-    entry_report,
     page_report,
     run_report,
 )
@@ -73,6 +72,7 @@ class Backend(AbstractAsyncContextManager["Backend"]):
 
     Attributes:
         app: plans and runs.
+        plans: what calls mean.
         runs: the runs.
         questions: what the users of clients are asked.
     """
@@ -87,12 +87,22 @@ class Backend(AbstractAsyncContextManager["Backend"]):
         elicit: bool = False,
         studio: str | None = None,
     ) -> None:
-        """Prepare plans and runs; the arguments are those of `serve`.
+        """Prepare plans and runs.
+
+        Args:
+            app: plans and runs; clients see all runs of its journal.
+            approve: called with a plan with effects; without it the run waits for a person.
+                `values`: what only reads runs, then each call with effects waits with its values.
+            concurrency: as for `App.run`.
+            timeout: as for `App.run`.
+            elicit: whether clients may ask their user for the approval, of plans or of values.
+            studio: where a studio on the same journal is; clients may open its page of a run.
 
         Raises:
             ToolplanError: the app has no journal, or a limit is not valid.
         """
         self.app = app
+        self.plans = Plans(app)
         self.runs = Runs(app, approve=approve, concurrency=concurrency, timeout=timeout)
         self.questions: Questions[tuple[Call, GoesOn]] = Questions(
             about_plans=elicit and approve != VALUES, about_values=elicit, studio=studio
@@ -105,11 +115,9 @@ class Backend(AbstractAsyncContextManager["Backend"]):
 class Call:
     """One call of a tool; it goes on with a later request, where that has its user's answer."""
 
-    def __init__(
-        self, backend: Backend, plans: Plans, request: Request, params: CallToolRequestParams
-    ) -> None:
+    def __init__(self, backend: Backend, request: Request, params: CallToolRequestParams) -> None:
         self._app = backend.app
-        self._plans = plans
+        self._plans = backend.plans
         self._runs = backend.runs
         self._questions = backend.questions
         self._request = request
@@ -184,7 +192,10 @@ class Call:
             if arguments:
                 raise CallRefused("bad-arguments", "/: This is about a run, and names none.")
             latest = await in_thread(self._app.runs, _LISTED)
-            return result({"runs": [entry_report(entry) for entry in latest]})
+            listed = [entry.to_json() for entry in latest]
+            for entry in listed:
+                del entry["digest"]  # no digest helps a model: it cannot approve
+            return result({"runs": [*listed]})
         if arguments.get("action") == "resume":
             return await self._carried_out(self._runs.resume(name, request=self.key))
         if arguments.get("action") == "cancel":

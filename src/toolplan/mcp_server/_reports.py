@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
 from types import MappingProxyType
 from typing import Final, cast
 
@@ -28,7 +27,6 @@ from toolplan.show.approval_view import approval_json
 from toolplan.show.effects_view import call_text
 from toolplan.show.printable import cut, printable
 from toolplan.show.runs_view import SHORT
-from toolplan.storage.journal import RunEntry
 
 MOST_OUTPUT: Final = 20_000
 """The maximum size of all values of one answer, in characters of JSON; `runs` has the others."""
@@ -213,18 +211,6 @@ def shape(value: Json, depth: int = 2) -> str:
             return "null"
         case _:
             return "number"
-
-
-def entry_report(entry: RunEntry) -> Json:
-    """Return one entry of the list of runs."""
-    return {
-        "run": entry.run,
-        "created_at": datetime.fromtimestamp(entry.created_at, UTC).isoformat(),
-        "status": entry.status.value,
-        "is_left": entry.is_left,
-        "question": entry.question,
-        "tools": entry.tools,
-    }
 
 
 def help_(run: Run) -> str | None:

@@ -27,17 +27,13 @@ from mcp.types import (
 from msgspec.structs import replace
 from starlette.types import ASGIApp
 
-from toolplan.app.app import App
 from toolplan.app.home import home
-from toolplan.app.limits import Concurrency
 from toolplan.base.errors import ToolplanError
 from toolplan.base.release import own_version
 from toolplan.base.threads import in_thread
 from toolplan.mcp_server._call import Backend, Call, request_key, result
-from toolplan.mcp_server._plans import Plans
 from toolplan.mcp_server._questions import Request
 from toolplan.mcp_server._reports import CallRefused, error_report
-from toolplan.mcp_server._runs import Values
 from toolplan.mcp_server._search import left_out, sources_line
 from toolplan.mcp_server._tools import INSTRUCTIONS, tools_of
 from toolplan.mcp_server.http.guard import Guard, Rules
@@ -45,7 +41,6 @@ from toolplan.mcp_server.http.secret_file import kept_secret
 from toolplan.mcp_server.http.serving import checked_rules, serve_http
 from toolplan.plan.diagnostics import did_you_mean, near
 from toolplan.planners.offline import can_plan
-from toolplan.policy.approval import Approver
 from toolplan.schema import Schema
 from toolplan.tools.search import index_of
 
@@ -89,7 +84,6 @@ class _Tools:
 
     def __init__(self, backend: Backend) -> None:
         self._backend = backend
-        self._plans = Plans(backend.app)
         self._tools = tools_of(plans_questions=can_plan(backend.app.planner))
         self._inputs = {tool.name: Schema.load(tool.input_schema) for tool in self._tools}
 
@@ -104,7 +98,7 @@ class _Tools:
         if params.name not in self._inputs:
             hint = did_you_mean(near(params.name, self._inputs)) or "`tools/list` lists them."
             raise MCPError(INVALID_PARAMS, f"There is no tool {params.name[:100]!r}. {hint}")
-        call = Call(self._backend, self._plans, request, params)
+        call = Call(self._backend, request, params)
         try:
             self._check(params)
             await in_thread(self._backend.app.refresh)
@@ -128,13 +122,8 @@ class _Tools:
 
 
 async def serve(
-    app: App,
+    backend: Backend,
     *,
-    approve: Approver | Values | None = None,
-    concurrency: Concurrency | None = None,
-    timeout: float | None = None,
-    elicit: bool = False,
-    studio: str | None = None,
     transport: Literal["stdio", "http"] = "stdio",
     host: str = "127.0.0.1",
     port: int = DEFAULT_PORT,
@@ -143,19 +132,13 @@ async def serve(
     origins: Collection[str] = (),
     on_ready: Callable[[str], None] | None = None,
 ) -> None:
-    """Serve `app` over MCP until the client leaves (stdio) or the process gets a signal.
+    """Serve `backend` over MCP until the client leaves (stdio) or the process gets a signal.
 
     A run continues when its client leaves. Over stdio the server ends after its runs when the input
     ends; over HTTP a signal cancels the runs, and each can be resumed.
 
     Args:
-        app: plans and runs; clients see all runs of its journal.
-        approve: called with a plan with effects; without it the run waits for a person. `values`:
-            what only reads runs, then each call with effects waits with its values.
-        concurrency: as for `App.run`.
-        timeout: as for `App.run`.
-        elicit: whether clients may ask their user for the approval, of plans or of values.
-        studio: where a studio on the same journal is; clients may open its page of a run.
+        backend: the plans and runs of all clients.
         transport: `stdio`, or `http` for streamable HTTP.
         host: the name or address to listen on; any but loopback needs a `token`.
         port: the port to listen on; 0 selects a free one.
@@ -167,19 +150,12 @@ async def serve(
 
     Raises:
         CannotServe: the address is not safe or not free, or the token is weak.
-        ToolplanError: a limit is not valid, or the journal cannot be opened.
     """
-    async with Backend(
-        app,
-        approve=approve,
-        concurrency=concurrency,
-        timeout=timeout,
-        elicit=elicit,
-        studio=studio,
-    ) as backend:
+    async with backend:
         server = make_server(backend)
         if transport == "stdio":
-            return await _over_stdio(server)
+            async with stdio_server() as (incoming, outgoing):
+                return await server.run(incoming, outgoing, server.create_initialization_options())
         rules = checked_rules(host, token, hosts, origins)
         rules = replace(rules, token=rules.token or http_token()[0])
         logging.getLogger("mcp").setLevel(logging.ERROR)
@@ -213,11 +189,6 @@ def http_app(server: Server[str], rules: Rules) -> ASGIApp:
         transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
     )
     return Guard(app, rules)
-
-
-async def _over_stdio(server: Server[str]) -> None:
-    async with stdio_server() as (incoming, outgoing):
-        await server.run(incoming, outgoing, server.create_initialization_options())
 
 
 def _report(on_ready: Callable[[str], None] | None, url: str) -> None:
