@@ -19,8 +19,7 @@ import pytest
 from tests.cli.conftest import Call, call
 from toolplan.base.errors import ToolplanError
 from toolplan.mcp_server import install as installing
-from toolplan.mcp_server.clients import CLIENTS, Client
-from toolplan.mcp_server.install import Installed, from_client, install, uninstall
+from toolplan.mcp_server.install import CLIENTS, Client, Installed, from_client, install, uninstall
 from toolplan.plan.path import Json
 from toolplan.tools.mcp.servers import read_servers
 

@@ -11,7 +11,7 @@ from datetime import date
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Literal, Self, TypeVar, overload
+from typing import Any, Final, Literal, Self, TypeVar, overload
 
 from msgspec.structs import replace
 
@@ -19,10 +19,7 @@ from toolplan import providers
 from toolplan.app import workers as machines
 from toolplan.app._approve import Approve
 from toolplan.app._arguments import checked_methods
-from toolplan.app._decisions import consents_of, day_of, decisions_of, metadata_of
-from toolplan.app._kept import ActiveTasks, Kept
 from toolplan.app._loop import Loop, Watchers
-from toolplan.app._planning import DEFAULT_ATTEMPTS
 from toolplan.app._runs import (
     answered,
     kept_result,
@@ -33,6 +30,8 @@ from toolplan.app._runs import (
 )
 from toolplan.app._setup import (
     ADVICE,
+    ActiveTasks,
+    Kept,
     PlanArgument,
     Setup,
     Start,
@@ -44,6 +43,7 @@ from toolplan.app._setup import (
 from toolplan.app.dry_run.report import DryRun
 from toolplan.app.limits import NO_LIMITS, Concurrency, LimitOptions
 from toolplan.app.results import AskResult, CheckResult, RunResult
+from toolplan.app.resume import consents_of, day_of, decisions_of, metadata_of
 from toolplan.app.wait import wait
 from toolplan.base.threads import in_thread
 from toolplan.compiler import Compiled, Tools, toolbox
@@ -65,6 +65,7 @@ from toolplan.storage import memory as memories
 from toolplan.storage.journal import RunEntry, Store
 
 logger = logging.getLogger("toolplan")
+DEFAULT_ATTEMPTS: Final = 3
 
 _T = TypeVar("_T")
 

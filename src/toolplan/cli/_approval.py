@@ -12,8 +12,8 @@ from contextlib import closing, contextmanager, redirect_stdout
 from typing import Any, Final, cast
 
 from toolplan.app._approve import VALUES, Approve, ByPlan, DigestApprover
-from toolplan.app._decisions import maker_of
 from toolplan.app.app import App
+from toolplan.app.resume import maker_of
 from toolplan.app.wait import RunStopped
 from toolplan.cli._display import Display
 from toolplan.cli.options import ApprovalOptions

@@ -7,8 +7,7 @@ from typing import Annotated, Final, Literal
 from cyclopts import Parameter
 from msgspec.structs import replace
 
-from toolplan.app.home import home, policy_of
-from toolplan.app.settings import FILE
+from toolplan.app.settings import FILE, home, policy_of
 from toolplan.base.release import own_version
 from toolplan.cli import options
 from toolplan.cli.plan_file import PlanFile, print_diagnostics, read_plan, write_plan

@@ -11,8 +11,7 @@ from msgspec import to_builtins
 
 from toolplan.cli.options import JsonFlag
 from toolplan.cli.terminal import CommandError, note, print_json
-from toolplan.mcp_server.clients import CLIENTS, Client
-from toolplan.mcp_server.install import install, uninstall
+from toolplan.mcp_server.install import CLIENTS, Client, install, uninstall
 from toolplan.plan.diagnostics import did_you_mean, near
 from toolplan.show.printable import printable
 

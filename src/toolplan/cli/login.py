@@ -10,7 +10,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from toolplan.app.home import home
+from toolplan.app.settings import home
 from toolplan.cli.options import JsonFlag
 from toolplan.cli.terminal import CommandError, err, note, print_json
 from toolplan.plan.diagnostics import did_you_mean, near

@@ -16,8 +16,7 @@ from cyclopts import Parameter, Token, validators
 
 from toolplan.app._approve import VALUES
 from toolplan.app._toolset import Toolset, open_tools
-from toolplan.app.home import home, user_journal
-from toolplan.app.settings import read_settings
+from toolplan.app.settings import home, read_settings, user_journal
 from toolplan.cli.terminal import CommandError, ask_claim, note
 from toolplan.dialects import DIALECTS
 from toolplan.policy.execution_plan import is_digest

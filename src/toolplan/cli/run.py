@@ -10,11 +10,11 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
-from toolplan.app._decisions import consents_of, decisions_of, left_out_items
 from toolplan.app._open import open
 from toolplan.app._toolset import effect_labels, reopening
 from toolplan.app.app import App
 from toolplan.app.dry_run.report import dry_document
+from toolplan.app.resume import consents_of, decisions_of, left_out_items
 from toolplan.app.wait import run_to_end
 from toolplan.cli import options
 from toolplan.cli._approval import RunGuard, approved_by_word

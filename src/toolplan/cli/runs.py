@@ -10,8 +10,7 @@ from typing import Annotated
 from cyclopts import Parameter
 from rich.filesize import decimal
 
-from toolplan.app.home import home, user_journal
-from toolplan.app.settings import read_settings
+from toolplan.app.settings import home, read_settings, user_journal
 from toolplan.cli.options import JournalOption, JsonFlag, opened_journal
 from toolplan.cli.placed import report_placed, without_worker
 from toolplan.cli.terminal import CommandError, note, out, print_json

@@ -10,8 +10,7 @@ from typing import Annotated, Final
 from cyclopts import Parameter
 
 from toolplan.app._toolset import Toolset
-from toolplan.app.home import home
-from toolplan.app.settings import read_settings
+from toolplan.app.settings import home, read_settings
 from toolplan.base.event_loop import run_bounded
 from toolplan.cli.options import JsonFlag, ModelOption, SourceOptions, ToolsOption
 from toolplan.cli.terminal import CommandError, Exit, note, out, print_json

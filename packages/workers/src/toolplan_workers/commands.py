@@ -10,9 +10,8 @@ from cyclopts import Parameter
 
 from toolplan import open
 from toolplan.app.app import App
-from toolplan.app.home import home
 from toolplan.app.limits import limits_everywhere
-from toolplan.app.settings import Settings, read_settings
+from toolplan.app.settings import Settings, home, read_settings
 from toolplan.app.wait import run_to_end
 from toolplan.cli import options
 from toolplan.cli.outcome import checked_plan, print_run
