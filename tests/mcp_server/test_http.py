@@ -19,7 +19,7 @@ from tests.mcp_server.served import READS, WRITES, content, error, scripted, tex
 from toolplan.app.app import App
 from toolplan.base.errors import ToolplanError
 from toolplan.events import RunState
-from toolplan.mcp_server import Backend, CannotServe, http_token, serve
+from toolplan.mcp_server import CannotServe, http_token, serve
 from toolplan.schema.tool import Toolbox
 from toolplan.storage.journal import Journal
 from toolplan.testing import Gives, ScriptedPlanner
@@ -57,7 +57,7 @@ async def listening(
     ready: asyncio.Future[str] = asyncio.get_running_loop().create_future()
     serving = asyncio.create_task(
         serve(
-            Backend(App(toolbox, ScriptedPlanner("{}"), journal=journal)),
+            App(toolbox, ScriptedPlanner("{}"), journal=journal),
             transport="http",
             port=0,
             token=token,
@@ -299,10 +299,10 @@ async def test_an_address_that_is_taken_or_not_there_is_reported(tmp_path: Path)
     ):
         app = App(scripted().toolbox, ScriptedPlanner("{}"), journal=journal)
         with pytest.raises(CannotServe) as caught:
-            await serve(Backend(app), transport="http", port=taken.getsockname()[1], token=TOKEN)
+            await serve(app, transport="http", port=taken.getsockname()[1], token=TOKEN)
         assert (caught.value.code, bool(caught.value.help)) == ("port-in-use", True)
         with pytest.raises(CannotServe):
-            await serve(Backend(app), transport="http", host="192.0.2.1", token=TOKEN)
+            await serve(app, transport="http", host="192.0.2.1", token=TOKEN)
 
 
 @pytest.mark.parametrize("kind", ["POST", "GET", "DELETE", "a stream of a session"])

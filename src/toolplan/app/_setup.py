@@ -313,17 +313,11 @@ class Kept:
             return None
         return None if self._journal is None else self.needed_journal()
 
-    async def journal_so_far(self) -> Store | None:
-        """Return `journal`; a file is opened beside the event loop."""
-        if isinstance(self._journal, Path | str):
-            return await in_thread(lambda: self.journal)
-        return self.journal
-
-    async def journal_to_run(self) -> Store | None:
-        """Return the journal, with its file; None where runs are not kept."""
+    async def opened_journal(self, *, make: bool) -> Store | None:
+        """Return `journal`, opened beside the event loop; with `make` its file is made."""
         self.check_open()
         if isinstance(self._journal, Path | str):
-            return await in_thread(self.needed_journal)
+            return await in_thread(self.needed_journal if make else lambda: self.journal)
         return self._journal
 
     def needed_journal(self) -> Store:

@@ -190,7 +190,7 @@ class App:
             ModelError: a model is asked and gives no complete reply.
         """
         with self.active.task():
-            journal = await self._kept.journal_so_far()
+            journal = await self._kept.opened_journal(make=False)
             new = await self._asked(question, today, context, conversation)
             start = Start(self._setup.day(today), self.run_options())
             loop = self._loop(journal, start, NO_LIMITS, Watchers(on_step))
@@ -249,7 +249,7 @@ class App:
         with self.active.task():
             given = LimitOptions.of(concurrency, timeout)
             options = self.run_options(given)
-            journal = await self._kept.journal_to_run()
+            journal = await self._kept.opened_journal(make=True)
             start = Start(self._setup.day(today), options, approve, yes, on_event)
             loop = self._loop(journal, start, given, Watchers(on_step, on_plan, on_delta))
             loop = replace(loop, eager=eager, replan=replan)
@@ -321,15 +321,17 @@ class App:
             given = LimitOptions.of(concurrency, timeout)
             options = self.run_options(given)
             if dry_run:
-                return await simulate_run(self._setup, checked, await self._kept.journal_so_far())
+                return await simulate_run(
+                    self._setup, checked, await self._kept.opened_journal(make=False)
+                )
             start = Start(self._setup.day(today), options, approve, yes, on_event, done)
             notes = self._setup.run_notes(given, start.day)
-            if await self._kept.journal_so_far() is not None:
+            if await self._kept.opened_journal(make=False) is not None:
                 notes |= estimate(await in_thread(self.forecast, checked, given))
             checked = noted(checked, notes)
             if on_plan is not None:
                 on_plan(checked)
-            journal = await self._kept.journal_to_run()
+            journal = await self._kept.opened_journal(make=True)
             checked, ended = await started(self._setup, checked, run_id, journal, start)
             return await in_thread(self._ended, checked, ended)
 

@@ -11,7 +11,7 @@ from toolplan.app._open import open
 from toolplan.app.wait import run_to_end
 from toolplan.cli import options
 from toolplan.cli.terminal import CommandError, note
-from toolplan.mcp_server import DEFAULT_PORT, Backend, CannotServe, http_token, serve
+from toolplan.mcp_server import DEFAULT_PORT, CannotServe, http_token, serve
 from toolplan.mcp_server.http.guard import is_loopback
 
 GRACE_S: Final = 1.0
@@ -60,12 +60,13 @@ def mcp_command(
     a token: that of the variable TOOLPLAN_MCP_TOKEN, or the one in mcp.token of the data folder.
     """
     with open(**vars(opening), journal=journal, on_note=note, grace=GRACE_S) as app:
-        approve = "values" if approve_values else None
-        backend = Backend(app, approve=approve, **vars(limits), elicit=elicit, studio=studio)
-        token, transport = (_token(host), "http") if http else (None, "stdio")
-        place: dict[str, Any] = {"host": host, "port": port, "token": token, "transport": transport}
+        how: dict[str, Any] = {**vars(limits), "elicit": elicit, "studio": studio}
+        if approve_values:
+            how["approve"] = "values"
+        if http:
+            how |= {"transport": "http", "host": host, "port": port, "token": _token(host)}
         try:
-            run_to_end(serve(backend, **place, on_ready=lambda url: note(f"Listening: {url}")))
+            run_to_end(serve(app, **how, on_ready=lambda url: note(f"Listening: {url}")))
         except CannotServe as error:
             help_ = f"{error.help or ''} A token is read from {BEARER}.".strip()
             raise CommandError(error.code, error.message, help_) from None

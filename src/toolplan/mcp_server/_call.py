@@ -183,16 +183,7 @@ class Backend(AbstractAsyncContextManager["Backend"]):
         elicit: bool = False,
         studio: str | None = None,
     ) -> None:
-        """Prepare plans and runs.
-
-        Args:
-            app: plans and runs; clients see all runs of its journal.
-            approve: called with a plan with effects; without it the run waits for a person.
-                `values`: what only reads runs, then each call with effects waits with its values.
-            concurrency: as for `App.run`.
-            timeout: as for `App.run`.
-            elicit: whether clients may ask their user for the approval, of plans or of values.
-            studio: where a studio on the same journal is; clients may open its page of a run.
+        """Prepare plans and runs; the arguments are those of `serve`.
 
         Raises:
             ToolplanError: the app has no journal, or a limit is not valid.

@@ -10,7 +10,7 @@ from collections.abc import AsyncGenerator, Callable, Collection
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 from mcp import MCPError
 from mcp.server import Server
@@ -30,17 +30,21 @@ from mcp.types import (
 from msgspec.structs import replace
 from starlette.types import ASGIApp
 
+from toolplan.app.app import App
+from toolplan.app.limits import Concurrency
 from toolplan.app.settings import home
 from toolplan.base.errors import ToolplanError
 from toolplan.base.release import own_version
 from toolplan.base.threads import in_thread
 from toolplan.mcp_server._call import Backend, Call, Request, request_key, result
 from toolplan.mcp_server._reports import CallRefused, error_report, left_out, sources_line
+from toolplan.mcp_server._runs import Values
 from toolplan.mcp_server.http.guard import Guard, Rules
 from toolplan.mcp_server.http.serving import checked_rules, kept_secret, serve_http
 from toolplan.plan.diagnostics import did_you_mean, near
 from toolplan.plan.path import Json
 from toolplan.planners.offline import can_plan
+from toolplan.policy.approval import Approver
 from toolplan.schema import Schema
 from toolplan.tools.search import index_of
 
@@ -218,8 +222,13 @@ class _Tools:
 
 
 async def serve(
-    backend: Backend,
+    app: App,
     *,
+    approve: Approver | Values | None = None,
+    concurrency: Concurrency | None = None,
+    timeout: float | None = None,
+    elicit: bool = False,
+    studio: str | None = None,
     transport: Literal["stdio", "http"] = "stdio",
     host: str = "127.0.0.1",
     port: int = DEFAULT_PORT,
@@ -228,13 +237,19 @@ async def serve(
     origins: Collection[str] = (),
     on_ready: Callable[[str], None] | None = None,
 ) -> None:
-    """Serve `backend` over MCP until the client leaves (stdio) or the process gets a signal.
+    """Serve `app` over MCP until the client leaves (stdio) or the process gets a signal.
 
     A run continues when its client leaves. Over stdio the server ends after its runs when the input
     ends; over HTTP a signal cancels the runs, and each can be resumed.
 
     Args:
-        backend: the plans and runs of all clients.
+        app: plans and runs; clients see all runs of its journal.
+        approve: called with a plan with effects; without it the run waits for a person. `values`:
+            what only reads runs, then each call with effects waits with its values.
+        concurrency: as for `App.run`.
+        timeout: as for `App.run`.
+        elicit: whether clients may ask their user for the approval, of plans or of values.
+        studio: where a studio on the same journal is; clients may open its page of a run.
         transport: `stdio`, or `http` for streamable HTTP.
         host: the name or address to listen on; any but loopback needs a `token`.
         port: the port to listen on; 0 selects a free one.
@@ -246,8 +261,10 @@ async def serve(
 
     Raises:
         CannotServe: the address is not safe or not free, or the token is weak.
+        ToolplanError: a limit is not valid, or the journal cannot be opened.
     """
-    async with backend:
+    limits: dict[str, Any] = {"concurrency": concurrency, "timeout": timeout}
+    async with Backend(app, approve=approve, elicit=elicit, studio=studio, **limits) as backend:
         server = make_server(backend)
         if transport == "stdio":
             async with stdio_server() as (incoming, outgoing):
