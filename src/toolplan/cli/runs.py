@@ -11,7 +11,7 @@ from cyclopts import Parameter
 from rich.filesize import decimal
 
 from toolplan.app.settings import home, read_settings, user_journal
-from toolplan.cli.options import JournalOption, JsonFlag, opened_journal
+from toolplan.cli.options import JournalOption, JsonFlag, opened_journal, whole
 from toolplan.cli.placed import report_placed, without_worker
 from toolplan.cli.terminal import CommandError, note, out, print_json
 from toolplan.plan.path import Json
@@ -35,12 +35,12 @@ class RunsOptions:
         backup: Copy the journal to this file, and its large results to a folder beside it.
     """
 
-    limit: int = 20
+    limit: Annotated[int, Parameter(converter=whole)] = 20
     after: str = ""
     journal: JournalOption = None
     prune: bool = False
     older_than: str | None = None
-    keep: int | None = None
+    keep: Annotated[int | None, Parameter(converter=whole)] = None
     yes: Annotated[bool, Parameter(name=("--yes", "--apply"))] = False
     backup: str | None = None
     as_json: JsonFlag = False

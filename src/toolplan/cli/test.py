@@ -12,7 +12,7 @@ from typing import Annotated, Any, Final
 from cyclopts import Parameter, validators
 
 from toolplan.app.app import App
-from toolplan.cli.options import ContractsOption, JsonFlag, ModelOption, ToolsOption
+from toolplan.cli.options import ContractsOption, JsonFlag, ModelOption, ToolsOption, whole
 from toolplan.cli.plan_file import read_text, writing
 from toolplan.cli.terminal import CommandError, Exit, note, out, print_json
 from toolplan.plan.canonical import dump
@@ -45,7 +45,10 @@ class TestOptions:
     planner: str | None = None
     model: ModelOption = None
     times: Annotated[
-        int, Parameter(name=("--times", "-n"), validator=validators.Number(gte=1, lte=1_000))
+        int,
+        Parameter(
+            name=("--times", "-n"), converter=whole, validator=validators.Number(gte=1, lte=1_000)
+        ),
     ] = 1
     junit_file: Annotated[Path | None, Parameter(name="--junit")] = None
     as_json: JsonFlag = False
@@ -183,7 +186,7 @@ class EvalOptions(TestOptions):
 
     instructions: tuple[Path, ...] = ()
     data: tuple[Path, ...] = ()
-    rows: Annotated[int, Parameter(validator=validators.Number(gte=1))] = 100
+    rows: Annotated[int, Parameter(converter=whole, validator=validators.Number(gte=1))] = 100
 
 
 def eval_command(*files: Files, options: EvalOptions = EvalOptions()) -> None:

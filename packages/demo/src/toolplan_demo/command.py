@@ -8,9 +8,9 @@ from datetime import date
 from typing import Annotated, Final
 
 from cyclopts import Parameter
-from cyclopts.validators import Number
 
 from toolplan.base.errors import ToolplanError
+from toolplan.cli.options import PortOption, whole
 from toolplan.schema.tool import ToolObjectError
 from toolplan_demo.changes import reset as forget_changes
 from toolplan_demo.database import DEFAULT_ROWS
@@ -27,18 +27,13 @@ McpHttpFlag = Annotated[
     bool, Parameter(name="--mcp-http", help="An MCP server over streamable HTTP.")
 ]
 HttpFlag = Annotated[bool, Parameter(name="--http", help="A REST API with its OpenAPI document.")]
-PortOption = Annotated[
-    int,
-    Parameter(
-        name="--port",
-        help="The port of HTTP; 0 takes a free one.",
-        validator=Number(gte=0, lte=65_535),
-    ),
-]
 TodayOption = Annotated[
     date | None, Parameter(name="--today", help="Treat this date as today: YYYY-MM-DD.")
 ]
-RowsOption = Annotated[int | None, Parameter(name="--rows", help="The number of shipments, about.")]
+RowsOption = Annotated[
+    int | None,
+    Parameter(name="--rows", converter=whole, help="The number of shipments, about."),
+]
 ResetFlag = Annotated[
     bool,
     Parameter(name="--reset", help="Forget what tools have changed in its data."),

@@ -29,7 +29,9 @@ from toolplan_workers.worker import DEFAULT_CONCURRENCY, work
 ToolboxArgument = Annotated[
     str, Parameter(help="The toolbox: a table [toolboxes.NAME] of the settings.")
 ]
-RunsOption = Annotated[int, Parameter(name="--concurrency", help="The most runs at the same time.")]
+RunsOption = Annotated[
+    int, Parameter(converter=options.whole, help="The most runs at the same time.")
+]
 GraceOption = Annotated[
     float,
     Parameter(name="--grace", help="How many seconds calls have to end when the worker leaves."),
@@ -49,7 +51,7 @@ def worker_command(
     share it. SIGTERM or Ctrl-C makes the worker leave: it starts no
     more calls, waits for those that run, and others continue its runs.
     """
-    if concurrency < 1 or grace < 0:
+    if concurrency < 1 or not grace >= 0:  # `nan` is neither
         raise CommandError("usage", "--concurrency is at least 1, and --grace at least 0.")
     settings = read_settings(home())
     with open(
