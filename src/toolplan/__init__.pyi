@@ -4,11 +4,11 @@ from toolplan.app._open import open as open
 from toolplan.app.app import App as App
 from toolplan.app.dry_run.report import DryRun as DryRun
 from toolplan.app.dry_run.simulation import simulate as simulate
-from toolplan.app.home import read_policy as read_policy
 from toolplan.app.results import AskResult as AskResult
 from toolplan.app.results import CheckResult as CheckResult
 from toolplan.app.results import RunResult as RunResult
 from toolplan.app.resume import resume as resume
+from toolplan.app.settings import read_policy as read_policy
 from toolplan.base.errors import ToolplanError as ToolplanError
 from toolplan.compiler import Compiled as Compiled
 from toolplan.compiler import check as check

@@ -19,7 +19,7 @@ import toolplan
 from toolplan import App, Toolbox, ToolplanError
 from toolplan.app import app as app_module
 from toolplan.app._arguments import KINDS, check_arguments
-from toolplan.app._decisions import decisions_of
+from toolplan.app.resume import decisions_of
 from toolplan.base.errors import sentence
 from toolplan.storage.journal import Journal
 from toolplan_demo import demo_tools

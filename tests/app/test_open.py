@@ -12,8 +12,10 @@ import sys
 import types
 from collections.abc import AsyncGenerator, Callable
 from contextlib import closing
+from dataclasses import is_dataclass
 from operator import methodcaller
 from pathlib import Path
+from typing import Any, get_type_hints
 
 import pytest
 
@@ -56,6 +58,16 @@ def opened(tools: object = None, **options: object) -> App:
     return toolplan.open(tools, on_note=lambda _: None, **options)  # type: ignore[arg-type]
 
 
+def declared_by(command: Callable[..., int]) -> dict[str, Any]:
+    """Return the options and arguments of a command, those of groups too, with their types."""
+    found: dict[str, Any] = {}
+    for name, parameter in inspect.signature(command, eval_str=True).parameters.items():
+        is_group = is_dataclass(parameter.annotation)
+        alone = {name: parameter.annotation}
+        found |= get_type_hints(parameter.annotation, include_extras=True) if is_group else alone
+    return found
+
+
 @pytest.mark.parametrize(
     ("command", "method"),
     [(ask_command, App.ask), (run_command, App.run), (resume_command, App.resume)],
@@ -63,16 +75,17 @@ def opened(tools: object = None, **options: object) -> App:
 def test_each_option_of_a_command_is_an_argument(
     command: Callable[..., int], method: Callable[..., object]
 ) -> None:
-    given = set(inspect.signature(command).parameters) - ON_THE_TERMINAL - {"file"}
+    declared_here = declared_by(command)
+    given = {*declared_here} - ON_THE_TERMINAL - {"file"}
     options = {SAID_BY_A_VALUE.get(name, name) for name in given}
     arguments = set(inspect.signature(method).parameters)
     assert options <= arguments | set(inspect.signature(toolplan.open).parameters)
     # the name of an option is the name of its argument
-    for parameter in inspect.signature(command, eval_str=True).parameters.values():
-        for declared in getattr(parameter.annotation, "__metadata__", ()):
+    for option, annotation in declared_here.items():
+        for declared in getattr(annotation, "__metadata__", ()):
             for name in (each for each in declared.name if each.startswith("-")):
                 flag = name.removeprefix("--").replace("-", "_")
-                assert flag in (parameter.name, "json"), name
+                assert flag in (option, "json"), name
 
 
 def test_the_answer_prints_as_the_command_prints_it(capsys: pytest.CaptureFixture[str]) -> None:

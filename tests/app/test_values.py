@@ -230,7 +230,7 @@ def test_a_decision_that_was_cut_off_is_taken_up_without_a_second_run(
             raise KeyboardInterrupt
 
         with monkeypatch.context() as patch:
-            patch.setattr("toolplan.app._left_out._end", cut_off)
+            patch.setattr("toolplan.app._runs._end", cut_off)
             with pytest.raises(KeyboardInterrupt):
                 app.wait(app.resume("r1", allow=["each"], leave_out=["each:0"]))
         assert box.sent == []

@@ -9,7 +9,7 @@ import pytest
 
 import toolplan_adapters.network as network
 from tests.cli.calls import Call
-from toolplan.app import _planning
+from toolplan.app import _open
 from toolplan.base.extras import install_command
 from toolplan.cli import ask
 
@@ -109,7 +109,7 @@ def test_a_state_needs_contracts_and_no_question(call: Call, tmp_path: Path) -> 
 def test_without_their_distribution_the_command_that_installs_it_is_named(
     call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_planning, "PLANNERS", {})
+    monkeypatch.setattr(_open, "PLANNERS", {})
     monkeypatch.setattr(ask, "_STATES", {})
     (tmp_path / "state.json").write_text("{}", "utf-8")
     for words in (("plan", "Assess HQ"), ("plan", "--state", str(tmp_path / "state.json"))):

@@ -22,7 +22,7 @@ def started(folder: Path, steps: Json) -> subprocess.Popen[str]:
     file.write_text(json.dumps({"toolplan": 1, "steps": steps}))
     words = ["run", str(file), "--tools", "tests.doubles.hanging:TOOLS", "--yes", "--json"]
     return subprocess.Popen(
-        [sys.executable, "-c", "from toolplan.cli._app import main; main()", *words],
+        [sys.executable, "-c", "from toolplan.cli._commands import main; main()", *words],
         cwd=ROOT,
         env={**os.environ, "TOOLPLAN_HOME": str(folder)},
         stdin=subprocess.DEVNULL,

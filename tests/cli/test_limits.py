@@ -12,11 +12,13 @@ import sys
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
 from tests.cli.calls import Call
 from toolplan.app.settings import read_settings
+from toolplan.cli._commands import COMMANDS, commands
 from toolplan.storage.journal import Journal
 
 TOOLS = """
@@ -230,3 +232,32 @@ def test_a_run_that_is_resumed_keeps_its_limits_until_they_are_given_anew(
         sys.modules.pop("limited_tools", None)
         assert call("resume", run, *more).code == 0
         assert most(folder)["fetch"] == (2 if more else 1)
+
+
+WHOLE = [
+    (command, argument.name)
+    for command in COMMANDS
+    for argument in commands(command)[command].assemble_argument_collection()
+    if int in (argument.hint, *get_args(argument.hint))
+]
+
+
+def test_the_options_that_are_counts_are_known() -> None:
+    assert len(WHOLE) >= 14
+    assert {"ask", "demo", "eval", "mcp", "runs", "studio", "worker"} <= {each for each, _ in WHOLE}
+
+
+@pytest.mark.parametrize(("command", "option"), WHOLE)
+@pytest.mark.parametrize("value", ["1.5", "2.0", "x", ""])
+def test_a_count_is_a_whole_number_and_is_never_rounded(
+    command: str, option: str, value: str, call: Call
+) -> None:
+    known = commands(command)[command].assemble_argument_collection()
+    words = ["x" for argument in known if argument.required]
+    said = call(command, *words, option, value)
+    assert (said.code, said.out) == (2, "")
+    assert f"Invalid value for {option}: {value!r} is not a whole number." in said.err
+
+
+def test_a_worker_waits_for_a_number_of_seconds(call: Call) -> None:
+    assert call("worker", "depot", "--grace", "nan").code == 2

@@ -9,7 +9,7 @@ import pytest
 
 import toolplan
 from tests.cli.calls import Call
-from toolplan.app._decisions import maker_of
+from toolplan.app.resume import maker_of
 from toolplan.cli._approval import ValuesQuestion
 from toolplan.mcp_server._reports import approval_help, values_help
 from toolplan.policy.approval import made_by

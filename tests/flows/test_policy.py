@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.flows.mails import POLICY, TOOLS, codes, step
-from toolplan.app.home import policy_of, read_policy
+from toolplan.app.settings import policy_of, read_policy
 from toolplan.base.errors import ToolplanError
 from toolplan.plan.path import Json
 from toolplan.policy import (

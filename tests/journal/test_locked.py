@@ -127,7 +127,7 @@ def test_twenty_commands_at_once_all_end_well(tmp_path: Path) -> None:
     words = ["run", str(plan), "--tools", "tests.doubles.hanging:TOOLS", "--json"]
     started = [
         subprocess.Popen(
-            [sys.executable, "-c", "from toolplan.cli._app import main; main()", *words],
+            [sys.executable, "-c", "from toolplan.cli._commands import main; main()", *words],
             cwd=ROOT,
             env={**os.environ, "TOOLPLAN_HOME": str(tmp_path)},
             stdout=subprocess.PIPE,

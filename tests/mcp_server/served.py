@@ -22,8 +22,7 @@ from mcp.types import (
 
 from toolplan.app.app import App
 from toolplan.mcp_server import Backend, make_server
-from toolplan.mcp_server._call import Call, GoesOn
-from toolplan.mcp_server._questions import Questions
+from toolplan.mcp_server._call import Call, GoesOn, Questions
 from toolplan.mcp_server._runs import Runs, Values
 from toolplan.plan.path import Json
 from toolplan.planners import Planner

@@ -11,7 +11,7 @@ from mcp import Client
 from msgspec.structs import replace
 
 from tests.mcp_server.served import content, serving, text
-from toolplan.mcp_server._tools import tools_of
+from toolplan.mcp_server._server import tools_of
 from toolplan.plan.path import Json
 from toolplan.schema.tool import Effects, Toolbox
 from toolplan.testing import Gives, ScriptedTools

@@ -11,7 +11,7 @@ import pytest
 from mcp import Client
 
 from tests.mcp_server.served import content, scripted, serving, text
-from toolplan.mcp_server._tools import EXAMPLE
+from toolplan.mcp_server._server import EXAMPLE
 from toolplan.plan.canonical import load
 from toolplan.plan.path import Json
 from toolplan.schema.tool import Tool, Toolbox

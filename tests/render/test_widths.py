@@ -60,8 +60,9 @@ from toolplan.show.flow_view import FlowsView
 from toolplan.show.plan_tree import PlanTree
 from toolplan.show.printable import text_width
 from toolplan.show.run_progress import RunProgress
-from toolplan.show.runs_view import RunLine, RunsView
+from toolplan.show.runs_view import RunsView
 from toolplan.show.tools_view import ToolsView, ToolView
+from toolplan.storage.journal import RunEntry
 
 WIDTHS = (60, 80, 100, 200)
 DRAW = st.DataObject
@@ -221,7 +222,7 @@ def doubts(data: DRAW) -> View:
 def runs(data: DRAW) -> View:
     lines = data.draw(st.lists(st.tuples(st.sampled_from(RunState), SENTENCES), min_size=1))
     return RunsView(
-        [RunLine("0cda34e8459e4316", 1e9, state, subject, False) for state, subject in lines]
+        [RunEntry("0cda34e8459e4316", 1e9, state, "", said, "", False) for state, said in lines]
     )
 
 

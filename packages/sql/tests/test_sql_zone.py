@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import toolplan
 from packages.sql.tests.sql_support import SQL
-from toolplan.app._decisions import day_at
+from toolplan.app.resume import day_at
 from toolplan.compiler import check
 from toolplan.plan.canonical import load
 from toolplan.plan.path import Json

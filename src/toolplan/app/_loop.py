@@ -1,31 +1,36 @@
 """From a question to an answer: the only loop.
 
 A planner proposes, the compiler checks, an engine runs. What was wrong goes back to the planner, a
-bounded number of times.
+bounded number of times. The steps of a draft are shown, and may start, while it is still written.
 """
 
 from __future__ import annotations
 
+import asyncio
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from asyncio import Task
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import aclosing
 from datetime import UTC, datetime
 from typing import Final, NamedTuple
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from toolplan import compiler
+from toolplan import engine as engines
 from toolplan.app._approve import approver_for, approver_of, by_values, chosen, refuse_wrong
 from toolplan.app._setup import Setup, Start, estimate, foreseen, noted
-from toolplan.app._streaming import ReportedSteps, StreamedDraft, StreamingDraft
 from toolplan.app.results import AskResult
 from toolplan.compiler import Compiled, about_question
 from toolplan.compiler.rules.invented_literal import EARLIER, invented_literal, is_of_model
+from toolplan.dialects import DIALECTS
 from toolplan.engine import deltas, run, run_stream
 from toolplan.events import Event, ItemEnded, Run, RunState, StepFailed, StepSucceeded, traces
 from toolplan.plan.diagnostics import Diagnostic
 from toolplan.plan.model import Step
 from toolplan.plan.path import Json
-from toolplan.planners import Attempt, Draft, Planner, Proposal, Question, Remembering
+from toolplan.planners import Attempt, Draft, DraftText, Planner, Proposal, Question, Remembering
 from toolplan.planners.guarded import proposed
 from toolplan.policy.approval import INVENTED, ApprovalRequired, approve
 from toolplan.policy.execution_plan import ExecutionPlan
@@ -44,6 +49,121 @@ _UNKNOWN: Final = frozenset(
     ("timeout", "outcome-unknown", "result-type", "result-schema", "result-too-large")
 )
 """Codes of failures of calls that may have taken effect."""
+
+
+class StreamedDraft(NamedTuple):
+    """A draft that was compiled while it was written, and its run where it was started."""
+
+    compiled: Compiled
+    run: Run | None
+
+
+class ReportedSteps(Struct):
+    """The steps of a stream, which are reported to the watchers of a loop, as is their plan."""
+
+    stream: compiler.CompileStream
+    loop: Loop
+    planner: str
+    question: Question
+    noted: Compiled | None = None
+
+    async def __aiter__(self) -> AsyncIterator[Step]:
+        """Yield each step when it is complete."""
+        on_step = self.loop.watchers.on_step
+        async with aclosing(self.stream) as steps:
+            async for step in steps:
+                if on_step is not None:
+                    on_step(step)
+                yield step
+        if self.loop.eager and self.compiled.plan is not None:
+            self.loop.report_whole(self.compiled)
+
+    @property
+    def compiled(self) -> Compiled:
+        """The compiled plan, at the end of the stream."""
+        if self.noted is None:
+            self.noted = self.loop.noted(self.stream.compiled, self.planner, self.question)
+        return self.noted
+
+
+class StreamingDraft:
+    """Compiles each draft while it is written, and may start its steps that only read.
+
+    A draft that starts again replaces the one before, and the steps started by that one are
+    cancelled.
+    """
+
+    def __init__(self, loop: Loop, question: Question) -> None:
+        self._loop, self._question = loop, question
+        self._texts: asyncio.Queue[str | None] | None = None
+        self._written: list[str] = []
+        self._task: Task[StreamedDraft] | None = None
+        self._left: list[Task[StreamedDraft]] = []
+
+    def add(self, piece: DraftText) -> None:
+        """Take the next piece of the draft."""
+        if piece.starts:
+            self._leave()
+            self._written.clear()
+            self._texts = asyncio.Queue()
+            if piece.dialect in DIALECTS:
+                follow = self._follow(self._texts, piece.dialect, piece.planner)
+                self._task = asyncio.create_task(follow)
+        self._written.append(piece.text)
+        if self._texts is not None:
+            self._texts.put_nowait(piece.text)
+
+    async def ended(self, draft: Draft) -> StreamedDraft | None:
+        """Return the result for `draft`; None if another draft was streamed, or it cannot be run.
+
+        Steps with effects start in here at the earliest: until the planner has proposed the very
+        draft that was followed, it is not known to be one.
+
+        Raises:
+            Exception: as `toolplan.run_stream` does, except `StreamRefused`.
+        """
+        task, texts = self._task, self._texts
+        if task is None or texts is None or draft.text not in "".join(self._written):
+            return None
+        self._task = self._texts = None
+        texts.put_nowait(None)
+        try:
+            return await task
+        except engines.StreamRefused:
+            return None
+        except asyncio.CancelledError:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+            raise
+
+    async def close(self) -> None:
+        """Cancel the run if it has not ended."""
+        self._leave()
+        await asyncio.gather(*self._left, return_exceptions=True)
+        self._left.clear()
+
+    def _leave(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            self._left.append(self._task)
+        self._task = self._texts = None
+
+    async def _follow(
+        self, texts: asyncio.Queue[str | None], dialect: str, planner: str
+    ) -> StreamedDraft:
+        async def written() -> AsyncIterator[str]:
+            while (text := await texts.get()) is not None:
+                yield text
+
+        stream = self._loop.setup.compiling(written(), dialect)
+        steps = ReportedSteps(stream, self._loop, planner, self._question)
+        run: Run | None = None
+        if self._loop.eager:
+            run = await self._loop.run_steps(steps)
+        else:
+            async for _ in steps:
+                pass
+        return StreamedDraft(steps.compiled, run)
 
 
 class Watchers(Struct, frozen=True):
@@ -154,7 +274,8 @@ class Loop(Struct):
 
     async def _proposed(self, asked: AskResult) -> tuple[Proposal, StreamedDraft | None]:
         """Return the next proposal, and a draft that was compiled while it was written."""
-        streaming = self._streaming(asked.question)
+        is_streamed = self.watchers.on_step is not None or self.eager
+        streaming = StreamingDraft(self, asked.question) if is_streamed else None
         streamed: StreamedDraft | None = None
         try:
             with traces.span("plan", {traces.OPERATION: "plan"}):
@@ -180,18 +301,7 @@ class Loop(Struct):
         who = draft.planner or "the planner"
         self.note(f"The plan of {who} is refused, and it is asked again. {' '.join(shown)}")
 
-    def _streaming(self, question: Question) -> StreamingDraft | None:
-        if self.watchers.on_step is None and not self.eager:
-            return None
-        return StreamingDraft(
-            self.setup.compiling,
-            lambda compiled, planner: self._noted(compiled, planner, question),
-            self.watchers.on_step,
-            self._whole,
-            self._start if self.eager else None,
-        )
-
-    def _whole(self, compiled: Compiled) -> None:
+    def report_whole(self, compiled: Compiled) -> None:
         """Report a plan that runs already, before its run is kept and its effects start."""
         if self.watchers.on_plan is not None:
             self.watchers.on_plan(compiled)
@@ -210,12 +320,12 @@ class Loop(Struct):
                 asked = replace(asked, answer=setup.answer(compiled.plan, ended))
         else:
             compiled = setup.compiled(draft.text, draft.dialect, draft.times)
-            compiled = self._noted(compiled, draft.planner, asked.question, strict=draft.small)
+            compiled = self.noted(compiled, draft.planner, asked.question, strict=draft.small)
             attempt = Attempt(draft, compiled.diagnostics)
         setup.keep_passed(compiled.plan)
         return replace(asked, compiled=compiled, attempts=(*asked.attempts, attempt))
 
-    async def _start(self, steps: ReportedSteps) -> Run:
+    async def run_steps(self, steps: ReportedSteps) -> Run:
         """Run the steps of a plan while it is written."""
         self.events.clear()
         return await run_stream(
@@ -269,7 +379,7 @@ class Loop(Struct):
             report = self.planner.keep if kept else self.planner.drop
             report(asked.question, self.setup.tools, draft)
 
-    def _noted(
+    def noted(
         self, compiled: Compiled, planner: str, question: Question, *, strict: bool = False
     ) -> Compiled:
         """Note in a plan who made it, for which question, and when (C-16)."""

@@ -1,4 +1,7 @@
-"""`toolplan.open`: an app with the defaults of the command line."""
+"""`toolplan.open`: an app with the defaults of the command line.
+
+Its planner is one that the user names, or the cheapest that can plan a question.
+"""
 
 from __future__ import annotations
 
@@ -6,17 +9,18 @@ import logging
 import os
 import time
 import uuid
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
-from functools import partial
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import ExitStack, aclosing
+from functools import cache, partial
 from pathlib import Path
-from typing import Any, Literal, cast
+from time import perf_counter
+from typing import Any, Final, Literal, cast
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from toolplan import providers
 from toolplan.app._arguments import check_arguments
-from toolplan.app._planning import planning
 from toolplan.app._setup import User
 from toolplan.app._toolset import (
     EffectsArgument,
@@ -25,19 +29,229 @@ from toolplan.app._toolset import (
     open_toolbox,
     open_tools,
 )
-from toolplan.app.app import App
-from toolplan.app.home import PolicyArgument, home, journal_place, policy_of
-from toolplan.app.settings import FILE, Settings, read_settings
+from toolplan.app.app import DEFAULT_ATTEMPTS, App
+from toolplan.app.settings import (
+    FILE,
+    PolicyArgument,
+    Settings,
+    home,
+    journal_place,
+    policy_of,
+    read_settings,
+)
 from toolplan.base.errors import ToolplanError
+from toolplan.base.extras import check_beside
 from toolplan.compiler.rules import Rule
+from toolplan.dates import Weeks
+from toolplan.events import traces
+from toolplan.plan.diagnostics import did_you_mean, near
 from toolplan.plan.model import Limits
 from toolplan.plan.path import Json, copied
-from toolplan.planners import Planner
+from toolplan.planners import Planner, fallback
+from toolplan.planners.context import PlannerContext
+from toolplan.planners.fallback import Escalation
+from toolplan.planners.offline import NAME as OFFLINE
+from toolplan.planners.offline import PLANNERS, offline_planner
+from toolplan.policy import Policy
+from toolplan.providers import Ended, Model, ModelError, ModelRequest, Piece, Restarted, Text
 from toolplan.schema.tool import Arguments, Tool, Toolbox
 from toolplan.show.printable import printable
 from toolplan.storage.journal import Store
 
+_MISSING: Final = {
+    "llm": (
+        "no-model",
+        "The planner 'llm' needs a model, and none is named.",
+        "Name one as model: ollama:mistral, openai:MODEL, or URL#MODEL.",
+    ),
+    "contract": (
+        "usage",
+        "The planner 'contract' needs contracts.",
+        "Name their folder as contracts.",
+    ),
+}
 logger = logging.getLogger("toolplan")
+
+
+class Planning(Struct, frozen=True):
+    """A planner with its attempts, the named model, and that model's usage.
+
+    `reading` returns the model of the tool `extract`; None where no model is named.
+    """
+
+    planner: Planner
+    attempts: int
+    model: providers.Model | None
+    tracker: providers.UsageTracker
+    reading: Callable[[], providers.Model] | None = None
+
+
+def planning(
+    planner: str | Planner,
+    model: str | Sequence[str] | providers.Model | None,
+    settings: Settings,
+    data: Path,
+    weeks: Weeks,
+    contracts: Sequence[str],
+    policy: Policy,
+    note: Callable[[str], None],
+) -> Planning:
+    """Return what proposes plans; see `toolplan.open`."""
+    specs, given = _named_or_given(planner, model)
+    tracker = providers.UsageTracker()
+    if planner == OFFLINE and (specs or given):
+        raise ToolplanError(
+            "usage", "The planner 'offline' asks no model.", "Leave out the model, or the planner."
+        )
+
+    @cache
+    def opened() -> Model:
+        if given is not None:
+            return TracedModel(given)
+        return TracedModel(settings.models.opened(specs, tracker))
+
+    reading = opened if given or specs or settings.names_model else None
+    asked: Model | None = None
+    if reading is not None and (given or planner not in (OFFLINE, "contract")):
+        asked = reading()
+        for sentence in () if given else settings.models.notes:
+            note(sentence)
+    if not isinstance(planner, str):
+        return Planning(planner, DEFAULT_ATTEMPTS, asked, tracker, reading)
+    named = (contracts,) if isinstance(contracts, str) else tuple(contracts)
+    context, attempts = PlannerContext(data, planner, weeks, named, policy=policy), DEFAULT_ATTEMPTS
+    if asked is not None:
+        known = settings.models
+        attempts = max(1, known.max_retries)
+        context = replace(
+            context,
+            model=asked,
+            models=specs if specs or given else known.models,
+            temperature=known.temperature,
+            max_tokens=known.max_tokens,
+            requests=attempts,
+            instructions=known.instructions,
+            small_model=known.small_model,
+            caching=known.enable_caching,
+            cache_max_size=known.cache_max_size,
+            cache_ttl_s=known.cache_ttl_ms / 1000,
+        )
+
+    def report(step: Escalation) -> None:
+        note(f"No plan from {step.planner}: {step.reason}")
+
+    return Planning(_chain(planner, context, report), attempts, asked, tracker, reading)
+
+
+def _named_or_given(planner: object, model: object) -> tuple[tuple[str, ...], Model | None]:
+    """Return the names of models, and the model that is given as an object."""
+    if not isinstance(planner, str) and not hasattr(planner, "propose"):
+        raise ToolplanError(
+            "usage",
+            f"planner= is a value of type {type(planner).__name__}.",
+            f"Give auto, {', '.join(PLANNERS)}, or an object with `propose`.",
+        )
+    if model is None or isinstance(model, str):
+        return (() if model is None else (model,)), None
+    if isinstance(model, list | tuple):
+        return tuple(map(str, cast("Sequence[object]", model))), None
+    if not hasattr(model, "stream"):
+        raise ToolplanError(
+            "usage",
+            f"model= is a value of type {type(model).__name__}.",
+            "Give a name such as 'ollama:mistral', a list of names, or an object with `stream`.",
+        )
+    return (), cast("Model", model)
+
+
+def _chain(choice: str, context: PlannerContext, report: Callable[[Escalation], None]) -> Planner:
+    # a planner is loaded only where it may apply
+    contract = _made("contract", context) if context.contracts else None
+    if choice == "contract":
+        return contract or _refuse(choice)
+    llm: Planner | None = None
+    if choice in ("auto", OFFLINE):
+        planner = offline_planner(context)
+        llm = _made("llm", context) if choice == "auto" and context.model is not None else None
+        if llm is not None:
+            parts = {OFFLINE: planner, "llm": llm} if OFFLINE in PLANNERS else {"llm": llm}
+            planner = fallback.FallbackChain(parts, on_escalation=report)
+    else:
+        planner = _made(choice, context) or _refuse(choice)
+        llm = planner if choice == "llm" else None
+    if llm is not None:
+        version = str(getattr(llm, "version", ""))
+        cached = _made("cache", replace(context, inner=planner, inner_version=version))
+        planner = cached or planner
+    if contract is None:
+        return planner
+    return fallback.FallbackChain({"contract": contract, choice: planner}, on_escalation=report)
+
+
+def _made(name: str, context: PlannerContext) -> Planner | None:
+    if name not in PLANNERS:
+        check_beside("planner", name)
+        known = f"There are auto, {', '.join(PLANNERS)}."
+        help_ = did_you_mean(near(name, PLANNERS)) or known
+        raise ToolplanError("usage", f"There is no planner {name!r}.", help_)
+    return PLANNERS[name](context)
+
+
+def _refuse(name: str) -> Planner:
+    other = ("usage", f"The planner {name!r} does not apply here.", None)
+    raise ToolplanError(*_MISSING.get(name, other))
+
+
+class TracedModel:
+    """Passes requests on to a model; each is a span `chat`."""
+
+    def __init__(self, inner: Model) -> None:
+        self._inner = inner
+
+    @property
+    def name(self) -> str:
+        """Display name of the model."""
+        return self._inner.name
+
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[Piece]:
+        """Yield the reply as it is written."""
+        content = traces.is_on() and traces.captures_content()
+        known = {traces.OPERATION: "chat", traces.PROVIDER: self.name.partition(":")[0]}
+        known[traces.REQUEST_MODEL] = self.name
+        # not the current span: a generator's context is that of whoever reads it
+        opened = traces.start(f"chat {self.name}", known, kind="CLIENT")
+        began, said = perf_counter(), list[str]()
+        try:
+            async with aclosing(self._inner.stream(request)) as pieces:
+                async for piece in pieces:
+                    if isinstance(piece, Text) and content:
+                        said.append(piece.text)
+                    elif isinstance(piece, Restarted):
+                        said.clear()
+                    elif isinstance(piece, Ended) and opened is not None:
+                        used = piece.usage
+                        opened.set_attribute(traces.RESPONSE_MODEL, piece.model)
+                        opened.set_attribute(traces.INPUT_TOKENS, used.input_tokens)
+                        opened.set_attribute(traces.OUTPUT_TOKENS, used.output_tokens)
+                        tokens = {"input": used.input_tokens, "output": used.output_tokens}
+                        took = perf_counter() - began
+                        traces.measure_tokens("chat", piece.model, tokens, took, used.cost_usd)
+                    yield piece
+        except ModelError as error:
+            traces.fail(opened, error.code)
+            raise
+        finally:
+            if opened is not None:
+                asked = [(each.role, each.text) for each in request.messages]
+                reply = [("assistant", "".join(said))] if said else []
+                for name, texts in (
+                    (traces.INPUT_MESSAGES, asked),
+                    (traces.OUTPUT_MESSAGES, reply),
+                ):
+                    if content and texts:
+                        shown: Json = [{"role": role, "content": text} for role, text in texts]
+                        opened.set_attribute(name, traces.content_text(shown))
+                opened.end()
 
 
 def open(

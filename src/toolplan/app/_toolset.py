@@ -1,4 +1,4 @@
-"""The tools of an app or a command: what names them, and how they are opened."""
+"""The tools of an app or a command: what names them, how they are opened, what is learned."""
 
 from __future__ import annotations
 
@@ -15,14 +15,22 @@ from msgspec.structs import asdict, replace
 
 import toolplan
 from toolplan import providers
-from toolplan.app._decisions import metadata_of
-from toolplan.app.home import LEARNED, home
-from toolplan.app.learned import with_learned
+from toolplan import tools as sources
 from toolplan.app.limits import ADVICE
-from toolplan.app.settings import LABELS, Settings, source_tables
+from toolplan.app.resume import metadata_of
+from toolplan.app.settings import LABELS, LEARNED, Settings, home, source_tables
 from toolplan.base.errors import ToolplanError
+from toolplan.events import Run
+from toolplan.plan.model import Plan
 from toolplan.plan.path import Json
-from toolplan.schema.tool import Effects, Tool, Toolbox, ToolObjectError, tools_of_page
+from toolplan.schema.tool import (
+    Effects,
+    LearnedOutput,
+    Tool,
+    Toolbox,
+    ToolObjectError,
+    tools_of_page,
+)
 from toolplan.tools import extract as extraction
 from toolplan.tools._base import OpenedTools, SourceContext, not_asked
 from toolplan.tools.named import (
@@ -35,6 +43,40 @@ from toolplan.tools.named import (
     labels_of,
     source_of,
 )
+
+
+def with_learned(tools: Toolbox, path: Path, note: Callable[[str], None]) -> Toolbox:
+    """Return `tools` with the schemas learned so far, kept at `path`."""
+    if not path.exists() or not any(map(_declares_nothing, tools.values())):
+        return tools
+    found = {**tools}
+    try:
+        with sources.LearnedSchemas(path) as schemas:
+            for tool in filter(_declares_nothing, tools.values()):
+                if (known := schemas.schema(sources.tool_digest(tool))) is not None:
+                    found[tool.name] = replace(tool, learned=LearnedOutput(*known))
+    except sources.LearnedError as error:
+        note(error.with_help)
+        return tools
+    return Toolbox(found.values())
+
+
+def learn_from(
+    plan: Plan, run: Run, tools: Toolbox, path: Path, note: Callable[[str], None]
+) -> None:
+    """Learn from the results of `run`."""
+    if not any(step.tool in tools and _declares_nothing(tools[step.tool]) for step in plan.steps):
+        return
+    try:
+        with sources.LearnedSchemas(path) as schemas:
+            sources.learn(schemas, plan, run, tools)
+    except sources.LearnedError as error:
+        note(error.with_help)
+
+
+def _declares_nothing(tool: Tool) -> bool:
+    return tool.raw_output is None and tool.compute_output is None
+
 
 ToolItem: TypeAlias = (
     str | os.PathLike[str] | ModuleType | Tool | Toolbox | Callable[..., object] | dict[str, Any]

@@ -11,7 +11,7 @@ from datetime import date
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Literal, Self, TypeVar, overload
+from typing import Any, Final, Literal, Self, TypeVar, overload
 
 from msgspec.structs import replace
 
@@ -19,10 +19,7 @@ from toolplan import providers
 from toolplan.app import workers as machines
 from toolplan.app._approve import Approve
 from toolplan.app._arguments import checked_methods
-from toolplan.app._decisions import consents_of, day_of, decisions_of, metadata_of
-from toolplan.app._kept import ActiveTasks, Kept
 from toolplan.app._loop import Loop, Watchers
-from toolplan.app._planning import DEFAULT_ATTEMPTS
 from toolplan.app._runs import (
     answered,
     kept_result,
@@ -33,6 +30,8 @@ from toolplan.app._runs import (
 )
 from toolplan.app._setup import (
     ADVICE,
+    ActiveTasks,
+    Kept,
     PlanArgument,
     Setup,
     Start,
@@ -44,6 +43,7 @@ from toolplan.app._setup import (
 from toolplan.app.dry_run.report import DryRun
 from toolplan.app.limits import NO_LIMITS, Concurrency, LimitOptions
 from toolplan.app.results import AskResult, CheckResult, RunResult
+from toolplan.app.resume import consents_of, day_of, decisions_of, metadata_of
 from toolplan.app.wait import wait
 from toolplan.base.threads import in_thread
 from toolplan.compiler import Compiled, Tools, toolbox
@@ -65,6 +65,7 @@ from toolplan.storage import memory as memories
 from toolplan.storage.journal import RunEntry, Store
 
 logger = logging.getLogger("toolplan")
+DEFAULT_ATTEMPTS: Final = 3
 
 _T = TypeVar("_T")
 
@@ -189,7 +190,7 @@ class App:
             ModelError: a model is asked and gives no complete reply.
         """
         with self.active.task():
-            journal = await self._kept.journal_so_far()
+            journal = await self._kept.opened_journal(make=False)
             new = await self._asked(question, today, context, conversation)
             start = Start(self._setup.day(today), self.run_options())
             loop = self._loop(journal, start, NO_LIMITS, Watchers(on_step))
@@ -248,7 +249,7 @@ class App:
         with self.active.task():
             given = LimitOptions.of(concurrency, timeout)
             options = self.run_options(given)
-            journal = await self._kept.journal_to_run()
+            journal = await self._kept.opened_journal(make=True)
             start = Start(self._setup.day(today), options, approve, yes, on_event)
             loop = self._loop(journal, start, given, Watchers(on_step, on_plan, on_delta))
             loop = replace(loop, eager=eager, replan=replan)
@@ -320,15 +321,17 @@ class App:
             given = LimitOptions.of(concurrency, timeout)
             options = self.run_options(given)
             if dry_run:
-                return await simulate_run(self._setup, checked, await self._kept.journal_so_far())
+                return await simulate_run(
+                    self._setup, checked, await self._kept.opened_journal(make=False)
+                )
             start = Start(self._setup.day(today), options, approve, yes, on_event, done)
             notes = self._setup.run_notes(given, start.day)
-            if await self._kept.journal_so_far() is not None:
+            if await self._kept.opened_journal(make=False) is not None:
                 notes |= estimate(await in_thread(self.forecast, checked, given))
             checked = noted(checked, notes)
             if on_plan is not None:
                 on_plan(checked)
-            journal = await self._kept.journal_to_run()
+            journal = await self._kept.opened_journal(make=True)
             checked, ended = await started(self._setup, checked, run_id, journal, start)
             return await in_thread(self._ended, checked, ended)
 

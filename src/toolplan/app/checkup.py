@@ -14,9 +14,15 @@ from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 from toolplan.app._toolset import Toolset, open_toolbox, open_tools
-from toolplan.app.home import FILE as POLICY
-from toolplan.app.home import home, journal_at, journal_place, policy_of
-from toolplan.app.settings import Settings, read_settings
+from toolplan.app.settings import (
+    POLICY_FILE,
+    Settings,
+    home,
+    journal_at,
+    journal_place,
+    policy_of,
+    read_settings,
+)
 from toolplan.app.workers import stranded_texts
 from toolplan.base.errors import ToolplanError
 from toolplan.base.extensions import KINDS, EntryPoint, Extensions
@@ -158,7 +164,7 @@ def _settings() -> Generator[Finding, None, Settings]:
         elif not faults:
             text = f"There is no {settings.place}; defaults apply."
             yield Finding("settings", State.ABSENT, text)
-    path = home() / POLICY
+    path = home() / POLICY_FILE
     if path.exists():
         fault = _fault_of("policy", partial(policy_of, None, settings.path or path))
         yield fault or Finding("policy", State.FINE, str(path))

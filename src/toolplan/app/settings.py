@@ -1,6 +1,7 @@
-"""The user's settings: `toolplan.toml`, read once, and environment variables.
+"""The user's settings and data folder: `toolplan.toml`, read once, the policy, the journal's place.
 
-This is the only module that reads either for models and planners; all others take values.
+This is the only module that reads settings and environment variables for models and planners; all
+others take values.
 """
 
 from __future__ import annotations
@@ -15,15 +16,19 @@ from types import MappingProxyType
 from typing import Annotated, Any, Final, TypeAlias, TypeVar, cast
 from zoneinfo import ZoneInfo
 
+import platformdirs
 from msgspec import Meta, Struct, ValidationError, convert, field
 from msgspec.structs import fields
 
+from toolplan import policy as flows
 from toolplan.base.errors import ToolplanError
 from toolplan.base.extras import check_beside
 from toolplan.plan.diagnostics import did_you_mean, near
+from toolplan.policy import Policy, PolicyError
 from toolplan.providers import SETTABLE, Model, UsageTracker, open_model
 from toolplan.schema.tool import Effects
 from toolplan.show.answer import Thresholds
+from toolplan.storage.journal import Place, Store, is_address, open_journal
 from toolplan.tools.named import SOURCES
 
 FILE: Final = "toolplan.toml"
@@ -40,6 +45,22 @@ Seconds: TypeAlias = Annotated[float, Meta(gt=0, le=86_400)]
 _Age: TypeAlias = Annotated[str, Meta(pattern=r"^[0-9]{1,6}[smhdw]\Z")]
 _RunCount: TypeAlias = Annotated[int, Meta(ge=0, le=10_000_000)]
 _Spec: TypeAlias = Annotated[str, Meta(min_length=1)]
+_HELP: Final = {
+    "answer": f"The table [answer] has {', '.join(Thresholds.__struct_fields__)}.",
+    "effects": f'It has lines such as `send_mail = "write"`; the labels: {", ".join(LABELS)}.',
+    "limits": "It has lines such as `concurrency = 8` and `timeout = 20`.",
+    "retention": 'It has the lines `older_than = "30d"` and `keep = 100`.',
+    "runs": 'It has lines such as `journal = "runs.sqlite"`.',
+    "toolboxes": '[toolboxes.NAME] has a line with at least one text: `tools = ["module:TOOLS"]`.',
+}
+TABLES: Final = (*_HELP, "sources")
+VARIABLE: Final = "TOOLPLAN_HOME"
+JOURNAL: Final = "runs.sqlite"
+MEMORY: Final = "memory.sqlite"
+LEARNED: Final = "learned.sqlite"
+POLICY_FILE: Final = "toolplan.policy.toml"
+PolicyArgument: TypeAlias = Policy | Mapping[str, object] | str | os.PathLike[str] | None
+"""A policy, its document, or the path of its file; None for the file beside `toolplan.toml`."""
 
 
 class SettingsError(ToolplanError):
@@ -188,17 +209,6 @@ class _Runs(Struct, frozen=True, forbid_unknown_fields=True):
 
 class _Toolbox(Struct, frozen=True, forbid_unknown_fields=True):
     tools: Annotated[tuple[_Spec, ...], Meta(min_length=1)]
-
-
-_HELP: Final = {
-    "answer": f"The table [answer] has {', '.join(Thresholds.__struct_fields__)}.",
-    "effects": f'It has lines such as `send_mail = "write"`; the labels: {", ".join(LABELS)}.',
-    "limits": "It has lines such as `concurrency = 8` and `timeout = 20`.",
-    "retention": 'It has the lines `older_than = "30d"` and `keep = 100`.',
-    "runs": 'It has lines such as `journal = "runs.sqlite"`.',
-    "toolboxes": '[toolboxes.NAME] has a line with at least one text: `tools = ["module:TOOLS"]`.',
-}
-TABLES: Final = (*_HELP, "sources")
 
 
 def _help_of(table: str) -> str:
@@ -387,3 +397,66 @@ def file_fault(error: Exception) -> str:
             return f"not valid TOML: {error}"
         case _:
             return str(error)
+
+
+def home() -> Path:
+    """Return the folder of `TOOLPLAN_HOME`, else the platform's folder for a user's data."""
+    named = os.environ.get(VARIABLE)
+    return Path(named) if named else platformdirs.user_data_path("toolplan", appauthor=False)
+
+
+def journal_place(settings: Settings, given: Place | None = None) -> Path | str:
+    """Return where the journal is: a file, or the address of a database.
+
+    It is what is given, else what is set, else the file in the user's folder.
+    """
+    place = settings.journal if given is None else given
+    if place is None:
+        return home() / JOURNAL
+    return str(place) if is_address(place) else Path(place).expanduser()
+
+
+def user_journal(given: str | None = None) -> Path | str:
+    """Return where the journal of a command is; `given` is its option."""
+    return journal_place(read_settings(home()), given)
+
+
+def journal_at(place: Path | str) -> Store | None:
+    """Open the journal at `place`; None where it is a file that does not exist."""
+    if isinstance(place, Path) and not place.exists():
+        return None
+    return open_journal(place)
+
+
+def policy_of(given: PolicyArgument, settings: Path | None) -> Policy:
+    """Return the policy that is `given`; else that beside the file `settings`, or an empty one."""
+    match given:
+        case Policy():
+            return given
+        case Mapping():
+            return Policy.from_json(given)
+        case None:
+            beside = None if settings is None else settings.with_name(POLICY_FILE)
+            return Policy() if beside is None or not beside.exists() else read_policy(beside)
+        case str() | os.PathLike():
+            return read_policy(given)
+        case _:
+            raise ToolplanError(
+                "usage",
+                f"policy= is a value of type {type(given).__name__}.",
+                "Give a toolplan.Policy, a mapping, or the path of a file.",
+            )
+
+
+def read_policy(path: str | os.PathLike[str]) -> Policy:
+    """Return the policy in a TOML file.
+
+    Raises:
+        ToolplanError: it cannot be read (`bad-policy`); the message has the line.
+    """
+    file = Path(path)
+    try:
+        return flows.parse_policy(file.read_text("utf-8"), str(file))
+    except (OSError, UnicodeDecodeError) as error:
+        help_ = "Name a policy: --policy POLICY_FILE."
+        raise PolicyError(f"{file}: {file_fault(error)}.", (), help_) from None

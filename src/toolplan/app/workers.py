@@ -13,11 +13,9 @@ from msgspec import Struct
 
 from toolplan.app._approve import by_values, is_other
 from toolplan.app._arguments import checked_arguments
-from toolplan.app._decisions import consents_of, day_of, decisions_of, metadata_of
-from toolplan.app._kept import Kept
-from toolplan.app._setup import Setup, noted
+from toolplan.app._setup import Kept, Setup, noted
 from toolplan.app.limits import ADVICE, Concurrency, LimitOptions
-from toolplan.app.resume import tools_in
+from toolplan.app.resume import consents_of, day_of, decisions_of, metadata_of, tools_in
 from toolplan.base.errors import ToolplanError
 from toolplan.base.threads import in_thread
 from toolplan.engine import (

@@ -9,13 +9,14 @@ import sys
 import uuid
 from collections.abc import Awaitable, Callable, Generator, Sequence
 from contextlib import closing, contextmanager, redirect_stdout
-from typing import Final, cast
+from typing import Any, Final, cast
 
 from toolplan.app._approve import VALUES, Approve, ByPlan, DigestApprover
-from toolplan.app._decisions import maker_of
 from toolplan.app.app import App
+from toolplan.app.resume import maker_of
 from toolplan.app.wait import RunStopped
 from toolplan.cli._display import Display
+from toolplan.cli.options import ApprovalOptions
 from toolplan.cli.outcome import report_usage, stopped_help
 from toolplan.cli.terminal import CommandError, discard_input, err, note, show_long
 from toolplan.compiler import Compiled
@@ -41,33 +42,36 @@ _WAYS: Final = (
 
 
 class RunGuard:
-    """The run of a command: its plan, its name, and who approves it.
+    """The run of a command: its plan, its name, how it is shown, and who approves it.
 
-    `yes` approves any plan. `digest` approves the one that has it, after its effects are shown, and
-    a person at the terminal has said yes, for `times` runs in all. Without both a person is asked
-    on the terminal, where `may_ask` says that more than JSON is wanted. Where `digest` is `VALUES`,
-    each call with effects is approved with its values, and `yes` does not answer for it. `by_word`:
-    an MCP client made the run, and a person types a word that is shown.
+    `--yes` approves any plan. A digest approves the one that has it, after its effects are shown,
+    and a person at the terminal has said yes, for `--times` runs in all. Without both a person is
+    asked on the terminal, where `may_ask` says that more than JSON is wanted. With
+    `--approve-values` each call with effects is approved with its values, and `--yes` does not
+    answer for it. `by_word`: an MCP client made the run, and a person types a word that is shown.
     """
 
     def __init__(
         self,
         display: Display,
+        options: ApprovalOptions,
         *,
-        yes: bool,
-        digest: str | None,
         may_ask: bool,
         run: str = "",
         by_word: bool = False,
-        times: int | None = None,
     ) -> None:
         self.display, self.run = display, run
         self.app: App = cast("App", None)  # set once it is open
         self.plan: ExecutionPlan | None = None
         self.expected: Forecast | None = None
-        self._digest, self._yes, self._may_ask = digest, yes, may_ask
-        self._by_word, self._times = by_word, times or 1
+        self._digest, self._yes, self._may_ask = options.approved, options.yes, may_ask
+        self._by_word, self._times = by_word, options.times or 1
         self._refusal: CommandError | None = None
+
+    def arguments(self, on_plan: Callable[..., None]) -> dict[str, Any]:
+        """Return the arguments of the app's methods that run; `on_plan` is called with the plan."""
+        watchers = {"on_plan": on_plan, "on_event": self.display.show_event}
+        return {"yes": self._yes, "approve": self.approve, **watchers}
 
     def new_id(self) -> str:
         """Return a name for a run."""
@@ -95,8 +99,18 @@ class RunGuard:
         self.plan = plan
         self.display.open(plan, before)
 
-    def report_ended(self, run: Run | None) -> None:
-        """Report what a run took, and what models have used, where more than JSON is wanted."""
+    def report_ended(self, run: Run | None, unapproved: ExecutionPlan | None = None) -> None:
+        """Report what a run took, and what models have used, where more than JSON is wanted.
+
+        `unapproved` is a further plan, after a run with effects, that was not approved.
+        """
+        if unapproved is not None:
+            if self._may_ask:
+                err().print(self._view(unapproved))
+            note(
+                "A further plan was not approved; the run below stays as it is. `toolplan runs`"
+                f" lists it; --approve {unapproved.digest} approves that plan."
+            )
         if not self._may_ask:
             return
         expected, took_s = self.expected, None if run is None else run.took_s
@@ -125,8 +139,8 @@ class RunGuard:
         return ByPlan(choose, known)
 
     @contextmanager
-    def interruptions_reported(self) -> Generator[None]:
-        """Report how to continue where the run is not approved, or is interrupted.
+    def watching(self, app: App) -> Generator[None]:
+        """Show a run of `app`; report how to continue where it is not approved, or interrupted.
 
         Output of tools goes to standard error meanwhile.
 
@@ -135,6 +149,7 @@ class RunGuard:
             KeyboardInterrupt: the run was interrupted.
             RunStopped: code of a tool stopped it.
         """
+        self.app = app
         try:
             # the view closes first: it restores the output that it found when it began
             with redirect_stdout(sys.stderr), closing(self.display):
@@ -151,15 +166,6 @@ class RunGuard:
         except KeyboardInterrupt:
             note(f"Interrupted. {self._stopped_help()}")
             raise
-
-    def report_more(self, plan: ExecutionPlan) -> None:
-        """Report that a further plan, after a run with effects, was not approved."""
-        if self._may_ask:
-            err().print(self._view(plan))
-        note(
-            "A further plan was not approved; the run below stays as it is. `toolplan runs` lists"
-            f" it; --approve {plan.digest} approves that plan."
-        )
 
     def _stopped_help(self) -> str:
         """Return how to continue the run, if the journal has it: its plan may be incomplete."""

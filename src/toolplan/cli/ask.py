@@ -6,16 +6,18 @@ import json
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import closing
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Final, Literal, TypeAlias
+from typing import Annotated, Any, Final, Literal, TypeAlias
+
+from cyclopts import Parameter
 
 from toolplan.app._open import open
-from toolplan.app.results import AskResult
 from toolplan.app.wait import run_to_end
 from toolplan.base.extensions import Extensions
 from toolplan.base.extras import check_beside
-from toolplan.cli import options, plan_file
+from toolplan.cli import options
 from toolplan.cli._approval import RunGuard
 from toolplan.cli._display import Display, thinking_shown
 from toolplan.cli.outcome import (
@@ -37,75 +39,72 @@ from toolplan.show.printable import printable
 from toolplan.tools.replies import read_json
 
 
-def ask_command(
-    question: str,
-    *,
-    plan_only: bool = False,
-    yes: options.YesFlag = False,
-    approve: options.ApproveOption = None,
-    times: options.TimesOption = None,
-    approve_values: options.ApproveValuesFlag = False,
-    tools: options.ToolsOption = (),
-    base_url: options.BaseUrlOption = None,
-    policy: options.PolicyOption = None,
-    journal: options.JournalOption = None,
-    effects: options.EffectsOption = (),
-    concurrency: options.ConcurrencyOption = (),
-    timeout: options.TimeoutOption = None,
-    today: options.TodayOption = None,
-    weeks: options.WeeksOption = "rolling",
-    planner: options.PlannerOption = "auto",
-    contracts: options.ContractsOption = (),
-    model: options.ModelOption = (),
-    conversation: options.ConversationOption = None,
-    eager: bool = False,
-    replan: bool = False,
-    summary: Literal["plain", "markdown", "json"] | None = None,
-    strict: options.StrictFlag = False,
-    as_json: options.JsonFlag = False,
-) -> int:
-    """Answer a question: plan, show the plan, run it, print the answer.
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class AskOptions:
+    """How a question is answered.
 
-    Args:
+    Attributes:
         plan_only: Show the plan, and run nothing.
         eager: Start steps that only read while a model still writes the plan.
         replan: After a failed run with effects continue with another plan; what is done stays done.
         summary: Let the model of --model put the answer into words.
     """
-    approve = options.wanted(approve, approve_values, times)
-    with closing(Display(silent=as_json or summary == "json")) as display:
-        guard = RunGuard(display, yes=yes, digest=approve, may_ask=not as_json, times=times)
-        with open(
-            tools or None, model=model or None, planner=planner, base_url=base_url, policy=policy,
-            journal=journal, effects=effects, weeks=weeks, contracts=contracts, on_note=note,
-            on_claim=ask_claim, new_id=guard.new_id,
-        ) as app:  # fmt: skip
-            guard.app = app
-            with guard.interruptions_reported(), thinking_shown(
-                app.tracker, silent=as_json, is_hidden=lambda: display.is_live
-            ):  # fmt: skip
-                asked = run_to_end(app.ask(
-                    question, today=today, plan_only=plan_only, yes=yes, approve=guard.approve,
-                    concurrency=concurrency, timeout=timeout, conversation=conversation,
-                    eager=eager, replan=replan, summary=summary,
-                    on_step=None if as_json else _show_step, on_plan=guard.show_compiled,
-                    on_delta=None if as_json else partial(_show_delta, display),
-                    on_event=display.show_event,
-                ))  # fmt: skip
-            if asked.unapproved is not None:
-                guard.report_more(asked.unapproved)
-            guard.report_ended(asked.run)
-    return _print(asked, plan_only=plan_only, as_json=as_json, strict=strict)
+
+    plan_only: bool = False
+    today: options.TodayOption = None
+    conversation: options.ConversationOption = None
+    eager: bool = False
+    replan: bool = False
+    summary: Literal["plain", "markdown", "json"] | None = None
 
 
-def _print(asked: AskResult, *, plan_only: bool, as_json: bool, strict: bool) -> int:
+StateOption = Annotated[
+    Path | None,
+    Parameter(
+        help="A STATE in JSON (--contracts): its intent is planned, and the STATE is printed."
+    ),
+]
+
+
+def ask_command(
+    question: str,
+    opening: options.QuestionOptions = options.QuestionOptions(),
+    asking: AskOptions = AskOptions(),
+    limits: options.RunLimits = options.RunLimits(),
+    approval: options.ApprovalOptions = options.ApprovalOptions(),
+    *,
+    journal: options.JournalOption = None,
+    strict: options.StrictFlag = False,
+    as_json: options.JsonFlag = False,
+) -> int:
+    """Answer a question: plan, show the plan, run it, print the answer."""
+    with closing(Display(silent=as_json or asking.summary == "json")) as display:
+        guard = RunGuard(display, approval, may_ask=not as_json)
+        own: dict[str, Any] = {
+            "journal": journal,
+            "on_note": note,
+            "on_claim": ask_claim,
+            "new_id": guard.new_id,
+        }
+        with (
+            open(**vars(opening), **own) as app,
+            guard.watching(app),
+            thinking_shown(app.tracker, silent=as_json, is_hidden=lambda: display.is_live),
+        ):
+            watched = guard.arguments(guard.show_compiled)
+            if not as_json:
+                watched |= {"on_step": _show_step, "on_delta": partial(_show_delta, display)}
+            given = {**vars(asking), **vars(limits), **watched}
+            asked = run_to_end(app.ask(question, **given))
+        guard.report_ended(asked.run, asked.unapproved)
     if asked.run is not None:
         words = asked.summary
         return print_run(asked.run, asked.answer, as_json=as_json, summary=words, strict=strict)
-    if not plan_only or asked.plan is None:
+    if not asking.plan_only or asked.plan is None:
         return report_no_plan(asked, as_json=as_json)
     if as_json:
-        print(plan_file.plan_document(asked.plan.plan, "toolplan"), end="")
+        print(plan_document(asked.plan.plan, "toolplan"), end="")
     else:
         print_plan(asked.plan.plan, None, marks=asked.marks)
     return Exit.FINE.value
@@ -132,38 +131,25 @@ _STATES: Final = Extensions[_PlanState]("toolplan.states")
 
 def plan_command(
     question: str = "",
+    opening: options.QuestionOptions = options.QuestionOptions(),
     *,
     dialect: options.DialectOption = "toolplan",
-    tools: options.ToolsOption = (),
-    base_url: options.BaseUrlOption = None,
-    policy: options.PolicyOption = None,
-    effects: options.EffectsOption = (),
     today: options.TodayOption = None,
-    weeks: options.WeeksOption = "rolling",
-    planner: options.PlannerOption = "auto",
-    contracts: options.ContractsOption = (),
-    model: options.ModelOption = (),
     conversation: options.ConversationOption = None,
-    state: Path | None = None,
+    state: StateOption = None,
     as_json: options.JsonFlag = False,
 ) -> int:
     """Plan a question, check the plan, and run nothing.
 
     The plan is shown as a tree on a terminal, and written as JSON to a
     file or a pipe: `toolplan plan QUESTION > plan.json`.
-
-    Args:
-        state: A STATE in JSON (--contracts): its intent is planned, and the STATE is printed.
     """
     known_dialect(dialect)
     if (state is None) == (not question):
         raise CommandError("usage", "Give a question, or a STATE with --state.")
     if state is not None:
-        return _print_state(state, contracts, as_json=as_json)
-    with open(
-        tools or None, model=model or None, planner=planner, base_url=base_url, policy=policy,
-        effects=effects, weeks=weeks, contracts=contracts, on_note=note, on_claim=ask_claim,
-    ) as app:  # fmt: skip
+        return _print_state(state, opening.contracts, as_json=as_json)
+    with open(**vars(opening), on_note=note, on_claim=ask_claim) as app:
         with thinking_shown(app.tracker, silent=as_json):
             asked = run_to_end(app.plan(question, today=today, conversation=conversation))
         if not as_json:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Final, Literal
+from typing import Annotated, Final, Literal
 
+from cyclopts import Parameter
 from msgspec.structs import replace
 
-from toolplan.app.home import home, policy_of
-from toolplan.app.settings import FILE
+from toolplan.app.settings import FILE, home, policy_of
 from toolplan.base.release import own_version
 from toolplan.cli import options
-from toolplan.cli._tools import opened, opened_if_given
 from toolplan.cli.plan_file import PlanFile, print_diagnostics, read_plan, write_plan
 from toolplan.cli.terminal import CommandError, Exit, err, note, out, print_json
 from toolplan.compiler import compile_plan, examine, fixed_text, flows_of
@@ -31,13 +30,14 @@ _ADVICE: Final = "--fix saves the corrections"
 def check_command(
     file: options.PlanFileArgument,
     *more: options.PlanFileArgument,
+    opening: options.ToolOptions = options.ToolOptions(),
     dialect: options.DialectOption = "toolplan",
-    tools: options.ToolsOption = (),
-    effects: options.EffectsOption = (),
     policy: options.PolicyOption = None,
-    fix: bool = False,
+    fix: Annotated[bool, Parameter(help="Save the safe fixes in the file.")] = False,
     strict: options.StrictFlag = False,
-    format: Literal["text", "json", "sarif"] = "text",
+    format: Annotated[
+        Literal["text", "json", "sarif"], Parameter(help="The form of the report.")
+    ] = "text",
     as_json: options.JsonFlag = False,
 ) -> int:
     """Check plans and report every problem.
@@ -46,16 +46,12 @@ def check_command(
     only the values and names with an auto-fix change in the file; everything else stays as it is.
     With --strict it exits 1 too where a list that the plan computes with may be a part.
     Several files are reported as text, one after the other, each below its name.
-
-    Args:
-        fix: Save the safe fixes in the file.
-        format: The form of the report.
     """
     form = "json" if as_json else format
     if more and form != "text":
         raise CommandError("usage", f"With {form} as the form of the report, name one file.")
     files = [read_plan(name, dialect) for name in (file, *more)]
-    with opened_if_given(tools, effects) as opened:
+    with opening.opened_if_given() as opened:
         if opened is None:
             note("Without --tools only the structure is checked: no tool, argument or output type.")
         known = None if opened is None else opened.tools
@@ -70,9 +66,14 @@ def check_command(
 
 
 def _checked(
-    file: PlanFile, tools: Toolbox | None, policy: Policy, form: str, is_fixed: bool, *,
+    file: PlanFile,
+    tools: Toolbox | None,
+    policy: Policy,
+    form: str,
+    is_fixed: bool,
+    *,
     strict: bool,
-) -> bool:  # fmt: skip
+) -> bool:
     """Print the report of a file, and return whether its plan is valid.
 
     With `strict` a plan is not, that computes with a list of which it may have a part only.
@@ -135,15 +136,16 @@ def _unchecked_text(count: int, plan: Plan, tools: Toolbox) -> str:
     return f"Not type-checked: {count_text(count, 'reference')}, since {reason}."
 
 
+_ACTION: Final = "init: print a first policy for the tools. check: show every flow of a plan."
+
+
 def policy_command(
-    action: Literal["init", "check"],
+    action: Annotated[Literal["init", "check"], Parameter(help=_ACTION)],
     plan: options.PlanFileArgument | None = None,
+    opening: options.SourceOptions = options.SourceOptions(),
     *,
     policy: options.PolicyOption = None,
     dialect: options.DialectOption = "toolplan",
-    tools: options.ToolsOption = (),
-    base_url: options.BaseUrlOption = None,
-    effects: options.EffectsOption = (),
     as_json: options.JsonFlag = False,
 ) -> int:
     """Write a policy, or show what one decides about a plan.
@@ -153,15 +155,12 @@ def policy_command(
     place where it can do harm: where it comes from, how far it is to be
     trusted, what is needed there, and the verdict. It exits 1 where the
     plan does not pass.
-
-    Args:
-        action: init: print a first policy for the tools. check: show every flow of a plan.
     """
     if (action == "init") == (plan is not None):
         problem = "`init` takes no plan." if plan is not None else "PLAN is missing."
         raise CommandError("usage", problem, "See `toolplan policy --help`.")
     rules = policy_of(policy, home() / FILE)
-    with opened(tools, effects, base_url, for_plans=plan is not None) as toolset:
+    with opening.opened(opening.base_url, for_plans=plan is not None) as toolset:
         if plan is None:
             text = draft_policy(toolset.tools)
             if as_json:

@@ -14,7 +14,7 @@ from toolplan.show.printable import count_text, printable
 _SIGNS: Final = {State.FINE: ("✓", ""), State.ABSENT: ("–", "dim"), State.FAULTY: ("✗", "bold red")}
 
 
-def doctor_command(*, tools: ToolsOption = (), as_json: JsonFlag = False) -> int:
+def doctor_command(*, tools: ToolsOption = None, as_json: JsonFlag = False) -> int:
     """Check what is installed and configured: extras, extensions, settings, models, TOOLS.
 
     Servers of TOOLS and of toolboxes are started, and a connection to each address that is
@@ -22,7 +22,7 @@ def doctor_command(*, tools: ToolsOption = (), as_json: JsonFlag = False) -> int
     something that is configured does not work.
     """
     findings: list[Finding] = []
-    for each in check_up(tools):
+    for each in check_up(tools or ()):
         findings.append(each)
         if not as_json:
             print_finding(each)

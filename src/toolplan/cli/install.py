@@ -21,14 +21,19 @@ FromOption = Annotated[
     tuple[str, ...],
     Parameter(name="--from", help="Another client, whose servers are read, too. Not changed."),
 ]
+ClientArgument = Annotated[str, Parameter(name="CLIENT", help=f"{_NAMES}.")]
+ProjectFlag = Annotated[bool, Parameter(help="The client's file in this folder, not the user's.")]
 
 
 def install_command(
-    *client: Annotated[str, Parameter(name="CLIENT", help=f"{_NAMES}.")],
+    *client: ClientArgument,
     from_: FromOption = (),
-    project: bool = False,
-    skill: bool = False,
-    dry_run: bool = False,
+    project: ProjectFlag = False,
+    skill: Annotated[
+        bool,
+        Parameter(help="Tell the client's model when and how to write plans, in a SKILL.md."),
+    ] = False,
+    dry_run: Annotated[bool, Parameter(help="Say what would change.")] = False,
     as_json: JsonFlag = False,
 ) -> None:
     """Put toolplan in front of the MCP servers of a client.
@@ -36,11 +41,6 @@ def install_command(
     One entry takes their place in the client's file; they move to a
     configuration that toolplan reads. A server that only the client can start
     stays. `toolplan uninstall CLIENT` puts the file back byte for byte.
-
-    Args:
-        project: The client's file in this folder, not the user's.
-        skill: Tell the client's model when and how to write plans, in a SKILL.md.
-        dry_run: Say what would change.
     """
     others = _known(from_)
     place = Path.cwd() if project else None
@@ -66,16 +66,13 @@ def install_command(
 
 
 def uninstall_command(
-    *client: Annotated[str, Parameter(name="CLIENT", help=f"{_NAMES}.")],
-    project: bool = False,
+    *client: ClientArgument,
+    project: ProjectFlag = False,
     as_json: JsonFlag = False,
 ) -> None:
     """Put the configuration of a client back as it was before `toolplan install`.
 
     What the client or you have changed in it since stays changed.
-
-    Args:
-        project: The client's file in this folder, not the user's.
     """
     place = Path.cwd() if project else None
     done = {each.name: uninstall(each, project=place) for each in _known(client)}

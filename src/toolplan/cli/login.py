@@ -10,7 +10,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from toolplan.app.home import home
+from toolplan.app.settings import home
 from toolplan.cli.options import JsonFlag
 from toolplan.cli.terminal import CommandError, err, note, print_json
 from toolplan.plan.diagnostics import did_you_mean, near
@@ -20,26 +20,27 @@ from toolplan.tools.mcp.servers import Server, read_servers
 from toolplan.tools.mcp.sign_ins import SignIns
 from toolplan.tools.mcp.signing_in import sign_in, sign_out
 
+ServerArgument = Annotated[str, Parameter(help="The name of a server in the file.")]
 ServersOption = Annotated[
     tuple[str, ...], Parameter(help="The MCP configuration that names the server. Repeatable.")
+]
+NoBrowserFlag = Annotated[
+    bool,
+    Parameter(help="Print the address, and open no browser. It comes back to this machine."),
 ]
 
 
 def login_command(
-    server: str,
+    server: ServerArgument,
     *,
     tools: ServersOption,
-    no_browser: bool = False,
+    no_browser: NoBrowserFlag = False,
     as_json: JsonFlag = False,
 ) -> None:
     """Sign in to the MCP server that the configuration calls SERVER.
 
     A browser opens where you sign in. The sign-in is kept in the system's
     key ring, or in a file that only you can read, and renewed by itself.
-
-    Args:
-        server: The name of a server in the file.
-        no_browser: Print the address, and open no browser. It comes back to this machine.
     """
     found, sign_ins = named_server(server, tools)
 
@@ -60,13 +61,12 @@ def login_command(
         note(printable(f"Signed in to {server} at {where}. Kept in {signed_in.kept_in}."))
 
 
-def logout_command(server: str, *, tools: ServersOption, as_json: JsonFlag = False) -> None:
+def logout_command(
+    server: ServerArgument, *, tools: ServersOption, as_json: JsonFlag = False
+) -> None:
     """Sign out of the MCP server that the configuration calls SERVER.
 
     The sign-in is deleted here, and revoked where the server offers that.
-
-    Args:
-        server: The name of a server in the file.
     """
     found, sign_ins = named_server(server, tools)
     was_signed_in = sign_out(server, found, sign_ins)

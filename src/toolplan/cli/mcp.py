@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
-from typing import Final
+from typing import Annotated, Any, Final
+
+from cyclopts import Parameter
 
 from toolplan.app._open import open
 from toolplan.app.wait import run_to_end
@@ -18,24 +20,36 @@ GRACE_S: Final = 1.0
 BEARER: Final = "TOOLPLAN_MCP_TOKEN"
 
 
+HostOption = Annotated[
+    str, Parameter(help="The address to listen on; all but loopback need TOOLPLAN_MCP_TOKEN.")
+]
+ElicitFlag = Annotated[
+    bool,
+    Parameter(
+        help="Let clients ask their user for approvals. A client that lies can approve by itself."
+    ),
+]
+StudioOption = Annotated[
+    str,
+    Parameter(help="Where `toolplan studio` is: clients may open its page of a run that waits."),
+]
+ValuesFlag = Annotated[
+    bool,
+    Parameter(help="Run what only reads first; each call with effects then waits with its values."),
+]
+
+
 def mcp_command(
+    opening: options.PlannerOptions = options.PlannerOptions(),
+    limits: options.RunLimits = options.RunLimits(),
     *,
-    tools: options.ToolsOption = (),
-    base_url: options.BaseUrlOption = None,
-    policy: options.PolicyOption = None,
     journal: options.JournalOption = None,
-    effects: options.EffectsOption = (),
-    concurrency: options.ConcurrencyOption = (),
-    timeout: options.TimeoutOption = None,
-    planner: options.PlannerOption = "auto",
-    model: options.ModelOption = (),
-    weeks: options.WeeksOption = "rolling",
-    http: bool = False,
-    host: str = "127.0.0.1",
+    http: Annotated[bool, Parameter(help="Streamable HTTP instead of stdio.")] = False,
+    host: HostOption = "127.0.0.1",
     port: options.PortOption = DEFAULT_PORT,
-    approve_values: options.ApproveValuesFlag = False,
-    elicit: bool = False,
-    studio: str = "http://127.0.0.1:8321",
+    approve_values: ValuesFlag = False,
+    elicit: ElicitFlag = False,
+    studio: StudioOption = "http://127.0.0.1:8321",
 ) -> None:
     """Serve all tools to MCP clients through three: search, run and runs.
 
@@ -44,25 +58,15 @@ def mcp_command(
     `toolplan resume RUN` asks for the approval. With --approve-values what
     only reads runs, and each call with effects waits with its values. With --http clients send
     a token: that of the variable TOOLPLAN_MCP_TOKEN, or the one in mcp.token of the data folder.
-
-    Args:
-        http: Streamable HTTP instead of stdio.
-        host: The address to listen on; all but loopback need TOOLPLAN_MCP_TOKEN.
-        elicit: Let clients ask their user for approvals. A client that lies can approve by itself.
-        studio: Where `toolplan studio` is: clients may open its page of a run that waits.
     """
-    with open(
-        tools or None, model=model or None, planner=planner, base_url=base_url, policy=policy,
-        journal=journal, effects=effects, weeks=weeks, on_note=note, grace=GRACE_S,
-    ) as app:  # fmt: skip
+    with open(**vars(opening), journal=journal, on_note=note, grace=GRACE_S) as app:
+        how: dict[str, Any] = {**vars(limits), "elicit": elicit, "studio": studio}
+        if approve_values:
+            how["approve"] = "values"
+        if http:
+            how |= {"transport": "http", "host": host, "port": port, "token": _token(host)}
         try:
-            run_to_end(serve(
-                app, concurrency=concurrency, timeout=timeout, elicit=elicit, studio=studio,
-                approve="values" if approve_values else None,
-                transport="http" if http else "stdio", host=host, port=port,
-                token=_token(host) if http else None,
-                on_ready=lambda url: note(f"Listening: {url}"),
-            ))  # fmt: skip
+            run_to_end(serve(app, **how, on_ready=lambda url: note(f"Listening: {url}")))
         except CannotServe as error:
             help_ = f"{error.help or ''} A token is read from {BEARER}.".strip()
             raise CommandError(error.code, error.message, help_) from None

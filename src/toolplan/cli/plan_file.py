@@ -13,8 +13,7 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
-from toolplan.app.home import journal_at, user_journal
-from toolplan.app.settings import file_fault
+from toolplan.app.settings import file_fault, journal_at, user_journal
 from toolplan.cli.terminal import CommandError, err, note
 from toolplan.compiler import parse, to_text
 from toolplan.dialects import dialect_of, known_dialect

@@ -3,65 +3,82 @@
 from __future__ import annotations
 
 from contextlib import closing
-from datetime import UTC, datetime
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Parameter
 from rich.filesize import decimal
 
-from toolplan.app.home import home, user_journal
-from toolplan.app.settings import read_settings
-from toolplan.cli._tools import opened_journal
-from toolplan.cli.options import JournalOption, JsonFlag
+from toolplan.app.settings import home, read_settings, user_journal
+from toolplan.cli.options import JournalOption, JsonFlag, opened_journal, whole
 from toolplan.cli.placed import report_placed, without_worker
 from toolplan.cli.terminal import CommandError, note, out, print_json
 from toolplan.plan.path import Json
 from toolplan.show.printable import count_text
-from toolplan.show.runs_view import RunLine, RunsView
-from toolplan.storage.journal import RunEntry
+from toolplan.show.runs_view import RunsView
 from toolplan.storage.journal import backup as back_up
 
-ApplyFlag = Annotated[bool, Parameter(name=("--yes", "--apply"), help="With --prune: remove them.")]
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class RunsOptions:
+    """The options of `toolplan runs`.
+
+    Attributes:
+        limit: How many runs, the newest first.
+        after: Only runs after this cursor: `next` of --json.
+        prune: Remove older runs: show which, or remove them with --yes.
+        older_than: With --prune: only runs older than this, as in 30d.
+        keep: With --prune: not the latest N runs.
+        yes: With --prune: remove them.
+        backup: Copy the journal to this file, and its large results to a folder beside it.
+    """
+
+    limit: Annotated[int, Parameter(converter=whole)] = 20
+    after: str = ""
+    journal: JournalOption = None
+    prune: bool = False
+    older_than: str | None = None
+    keep: Annotated[int | None, Parameter(converter=whole)] = None
+    yes: Annotated[bool, Parameter(name=("--yes", "--apply"))] = False
+    backup: str | None = None
+    as_json: JsonFlag = False
+
+    def check(self) -> None:
+        """Refuse options that do not go together."""
+        of_prune = self.older_than is not None or self.keep is not None or self.yes
+        wrong = {
+            "--limit is less than 1.": self.limit < 1,
+            "--backup names no file.": self.backup is not None and not Path(self.backup).name,
+            "--backup and --prune exclude each other.": self.backup is not None and self.prune,
+            "--older-than, --keep and --yes are for --prune.": of_prune and not self.prune,
+        }
+        for message, applies in wrong.items():
+            if applies:
+                raise CommandError("usage", message, "See `toolplan runs --help`.")
 
 
-def runs_command(
-    *, limit: int = 20, after: str = "", journal: JournalOption = None, prune: bool = False,
-    older_than: str | None = None, keep: int | None = None, yes: ApplyFlag = False,
-    backup: str | None = None, as_json: JsonFlag = False,
-) -> None:  # fmt: skip
+def runs_command(options: RunsOptions = RunsOptions()) -> None:
     """List the runs that the journal keeps, the newest first; remove older ones, or copy all.
 
     `toolplan show RUN` shows one, `toolplan resume RUN` resumes it.
     --prune removes runs that are over, never one that waits, is in
     doubt or was interrupted. Without --older-than and --keep the table
     [retention] of the settings says which, else 30d and 100.
-
-    Args:
-        limit: How many runs, the newest first.
-        after: Only runs after this cursor: `next` of --json.
-        prune: Remove older runs: show which, or remove them with --yes.
-        older_than: With --prune: only runs older than this, as in 30d.
-        keep: With --prune: not the latest N runs.
-        backup: Copy the journal to this file, and its large results to a folder beside it.
     """
-    wrong = {
-        "--limit is less than 1.": limit < 1,
-        "--backup names no file.": backup is not None and not Path(backup).name,
-        "--backup and --prune exclude each other.": backup is not None and prune,
-        "--older-than, --keep and --yes are for --prune.": not prune
-        and (older_than is not None or keep is not None or yes),
-    }
-    for message, applies in wrong.items():
-        if applies:
-            raise CommandError("usage", message, "See `toolplan runs --help`.")
-    if backup is not None:
-        _backup(journal, Path(backup), as_json=as_json)
-        return
-    if prune:
-        _prune(journal, older_than, keep, apply=yes, as_json=as_json)
-        return
-    with closing(opened_journal(journal)) as store:
+    options.check()
+    if options.backup is not None:
+        _backup(options.journal, Path(options.backup), as_json=options.as_json)
+    elif options.prune:
+        _prune(options)
+    else:
+        _list(options)
+
+
+def _list(options: RunsOptions) -> None:
+    limit, after, as_json = options.limit, options.after, options.as_json
+    with closing(opened_journal(options.journal)) as store:
         found = store.runs(limit + 1, after)
         entries = found[:limit]
         left = [each.run for each in entries if each.is_left]
@@ -70,13 +87,12 @@ def runs_command(
             report_placed(store, left, others=True)
     more = len(found) > limit
     if as_json:
-        listed: list[Json] = [_to_json(each, unworked.get(each.run)) for each in entries]
+        listed: list[Json] = [
+            {**each.to_json(), "without_worker": unworked.get(each.run)} for each in entries
+        ]
         print_json({"runs": listed, "next": entries[-1].cursor if more else None})
     elif entries:
-        out().print(RunsView([
-            RunLine(e.run, e.created_at, e.status, e.question or e.tools, e.is_left)
-            for e in entries
-        ]))  # fmt: skip
+        out().print(RunsView(entries))
     elif after:
         note("There are no older runs.")
     else:
@@ -85,29 +101,15 @@ def runs_command(
         note(f"There are older runs: --after {entries[-1].cursor} lists them.")
 
 
-def _to_json(entry: RunEntry, without_worker: str | None) -> Json:
-    return {
-        "run": entry.run,
-        "created_at": datetime.fromtimestamp(entry.created_at, UTC).isoformat(),
-        "status": entry.status.value,
-        "is_left": entry.is_left,
-        "without_worker": without_worker,
-        "digest": entry.digest,
-        "question": entry.question,
-        "tools": entry.tools,
-    }
-
-
-def _prune(
-    place: str | None, older_than: str | None, keep: int | None, *, apply: bool, as_json: bool
-) -> None:
-    older_than_s, latest = read_settings(home()).retention(older_than, keep)
+def _prune(options: RunsOptions) -> None:
+    place, apply = options.journal, options.yes
+    older_than_s, latest = read_settings(home()).retention(options.older_than, options.keep)
     if isinstance(user_journal(place), Path):
         _existing(place)
     with closing(opened_journal(place)) as store:
         pruning = store.prune(older_than_s=older_than_s, keep=latest, apply=apply)
     count, before = count_text(len(pruning.runs), "run"), decimal(pruning.size)
-    if as_json:
+    if options.as_json:
         print_json({**pruning._asdict(), "runs": [*pruning.runs], "removed": apply})
         return
     sizes = f"{before} before, {decimal(pruning.size_after)} now" if apply else f"{before} now"

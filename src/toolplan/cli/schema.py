@@ -9,8 +9,7 @@ from __future__ import annotations
 from typing import Final, cast
 
 from toolplan.base.error_pages import ERROR_PAGES
-from toolplan.cli._tools import opened_if_given
-from toolplan.cli.options import JsonFlag, ToolsOption
+from toolplan.cli.options import JsonFlag, ToolOptions, ToolsOption
 from toolplan.cli.terminal import CommandError, out, print_json
 from toolplan.compiler.rules import rule_pages
 from toolplan.plan.canonical import json_schema
@@ -258,7 +257,7 @@ def _add_used(node: Json, known: dict[str, Json], used: dict[str, Json]) -> None
 
 
 def schema_command(
-    command: str | None = None, *, tools: ToolsOption = (), as_json: JsonFlag = False
+    command: str | None = None, *, tools: ToolsOption = None, as_json: JsonFlag = False
 ) -> None:
     """Print the JSON Schema of plans, or of what COMMAND prints with --json.
 
@@ -274,7 +273,7 @@ def schema_command(
             raise CommandError("usage", "--tools is for the schema of plans.", help_)
         print_json(output_schema(command))
         return
-    with opened_if_given(tools) as opened:
+    with ToolOptions(tools=tools).opened_if_given() as opened:
         print_json(json_schema(None if opened is None else opened.tools))
 
 

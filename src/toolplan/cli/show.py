@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Annotated, NamedTuple, TypeAlias
 
@@ -12,7 +13,6 @@ from cyclopts import Parameter
 
 from toolplan.app._toolset import DEMO, reopening
 from toolplan.cli import options
-from toolplan.cli._tools import opened_if_given, opened_journal
 from toolplan.cli.outcome import print_pending
 from toolplan.cli.placed import placed, report_placed, without_worker
 from toolplan.cli.plan_file import parsed_whole, plan_document, plan_or_run, plan_text, read_plan
@@ -50,48 +50,39 @@ _Items: TypeAlias = dict[str, dict[int, StepState]]
 
 def show_command(
     file: options.FileOrRun,
+    chosen: options.ShowOptions = options.ShowOptions(),
     *,
-    dialect: options.DialectOption = "toolplan",
-    tools: options.ToolsOption = (),
-    journal: options.JournalOption = None,
-    effects: options.EffectsOption = (),
-    mermaid: bool = False,
-    svg: bool = False,
-    as_json: options.JsonFlag = False,
+    mermaid: Annotated[bool, Parameter(help="Print a Mermaid flowchart.")] = False,
+    svg: Annotated[bool, Parameter(help="Print an SVG drawing.")] = False,
 ) -> None:
     """Show a plan as a tree: each step, and what it needs.
 
     With --json the plan is printed in its canonical form. With
     --tools, steps that may change something are marked. A run is shown
     with the states, times and results of its steps, and its answer.
-
-    Args:
-        mermaid: Print a Mermaid flowchart.
-        svg: Print an SVG drawing.
     """
-    plan_file = plan_or_run(file, dialect, journal)
+    draw = as_mermaid if mermaid else as_svg if svg else None
+    plan_file = plan_or_run(file, chosen.dialect, chosen.journal)
     if isinstance(plan_file, str):
-        if (mermaid or svg) and not as_json:
-            _draw_run(plan_file, as_mermaid if mermaid else as_svg, journal)
-            return
-        _show_run(plan_file, journal, tools, effects, as_json=as_json)
+        if draw is not None and not chosen.as_json:
+            _draw_run(plan_file, draw, chosen.journal)
+        else:
+            _show_run(plan_file, chosen)
         return
-    with opened_if_given(tools, effects) as opened:
+    with chosen.opened_if_given() as opened:
         known = None if opened is None else opened.tools
         plan = parsed_whole(plan_file, known)
         marks = effect_marks(plan, known or {})
-        if as_json:
+        if chosen.as_json:
             print_json(dump(plan))
-        elif mermaid:
-            sys.stdout.write(as_mermaid(plan, marks=marks))
-        elif svg:
-            sys.stdout.write(as_svg(plan, marks=marks))
+        elif draw is not None:
+            sys.stdout.write(draw(plan, marks=marks))
         else:
             out().print(plan_tree(plan, marks=marks))
 
 
 def _draw_run(name: str, draw: Callable[..., str], place: str | None) -> None:
-    with closing(opened_journal(place)) as journal:
+    with closing(options.opened_journal(place)) as journal:
         run, plan = fold(journal.events(name)), load(journal.record(name).plan).plan
     if plan is None:
         raise CommandError("unreadable-plan", f"The plan of run {name[:SHORT]} cannot be read.")
@@ -99,10 +90,9 @@ def _draw_run(name: str, draw: Callable[..., str], place: str | None) -> None:
     sys.stdout.write(draw(plan, marks=run_marks(run), states=states))
 
 
-def _show_run(
-    name: str, place: str | None, tools: tuple[str, ...], effects: tuple[str, ...], *, as_json: bool
-) -> None:
-    with closing(opened_journal(place)) as journal:
+def _show_run(name: str, chosen: options.ShowOptions) -> None:
+    as_json = chosen.as_json
+    with closing(options.opened_journal(chosen.journal)) as journal:
         events, entry, record = journal.events(name), journal.entry(name), journal.record(name).plan
         is_left = entry.is_left
         unworked = without_worker(journal, [name] if is_left else []).get(name)
@@ -113,7 +103,8 @@ def _show_run(
     run, plan, items = fold(events), load(record).plan, _items(events)
     # tools are started only where they are named; the demo's start nothing
     kept, found = reopening(record)[0], None
-    with opened_if_given(tools or (kept if kept == (DEMO,) else ()), effects) as opened:
+    tools = chosen.tools or (kept if kept == (DEMO,) else None)
+    with replace(chosen, tools=tools).opened_if_given() as opened:
         if plan is not None and run.status is not RunState.RUNNING:
             acted = {event.step for event in events if isinstance(event, CallIntended)}
             schemas = {} if opened is None else output_schemas(plan, opened.tools)
@@ -197,12 +188,7 @@ def diff_command(
     a: options.FileOrRun,
     b: options.FileOrRun,
     /,
-    *,
-    dialect: options.DialectOption = "toolplan",
-    tools: options.ToolsOption = (),
-    journal: options.JournalOption = None,
-    effects: options.EffectsOption = (),
-    as_json: options.JsonFlag = False,
+    chosen: options.ShowOptions = options.ShowOptions(),
 ) -> int:
     """Show what differs between two plans or runs: calls, arguments, conditions, output.
 
@@ -212,12 +198,11 @@ def diff_command(
     """
     if a == b == "-":
         raise CommandError("usage", "Both plans are standard input.", "Name a file for one.")
-    with opened_if_given(tools, effects) as opened:
+    with chosen.opened_if_given() as opened:
         known = None if opened is None else opened.tools
-        before, after = _side(a, dialect, known, journal), _side(b, dialect, known, journal)
+        before, after = _side(a, chosen, known), _side(b, chosen, known)
     found = compare_plans(before.plan, after.plan)
-    differ = not found.same
-    if as_json:
+    if chosen.as_json:
         print_json({**found.to_json(), "before": before.about, "after": after.about})
     else:
         marks = [effect_marks(side.plan, side.tools) for side in (before, after)]
@@ -226,15 +211,15 @@ def diff_command(
             if "approved" in side.about:
                 was = "was approved" if side.about["approved"] else "was not approved"
                 out().print(f"run {name}: {side.about['status']}, {was}.")
-    return (Exit.FAILED if differ else Exit.FINE).value
+    return (Exit.FINE if found.same else Exit.FAILED).value
 
 
-def _side(name: str, dialect: str, tools: Toolbox | None, place: str | None) -> _Side:
+def _side(name: str, chosen: options.ShowOptions, tools: Toolbox | None) -> _Side:
     """Return the plan of a file, or of a run."""
-    found = plan_or_run(name, dialect, place)
+    found = plan_or_run(name, chosen.dialect, chosen.journal)
     if not isinstance(found, str):
         return _Side(parsed_whole(found, tools), tools or {}, {"file": name})
-    with closing(opened_journal(place)) as journal:
+    with closing(options.opened_journal(chosen.journal)) as journal:
         record, events = journal.record(found), journal.events(found)
     plan = load(record.plan).plan
     if plan is None:
@@ -248,26 +233,24 @@ def _side(name: str, dialect: str, tools: Toolbox | None, place: str | None) -> 
 
 _NAMES = ", ".join(DIALECTS)
 FromOption = Annotated[str, Parameter(name="--from", help=f"The dialect of the file: {_NAMES}.")]
+ToOption = Annotated[str, Parameter(help="The dialect to write.")]
 
 
 def convert_command(
     file: options.PlanFileArgument,
     *,
     from_: FromOption = "toolplan",
-    to: str = "toolplan",
-    tools: options.ToolsOption = (),
+    to: ToOption = "toolplan",
+    tools: options.ToolsOption = None,
     as_json: options.JsonFlag = False,
 ) -> None:
     """Convert a plan to another dialect, on standard output.
 
     A plan that the dialect cannot express as a whole is an error.
-
-    Args:
-        to: The dialect to write.
     """
     plan_file = read_plan(file, from_)
     known_dialect(to)
-    with opened_if_given(tools) as opened:
+    with options.ToolOptions(tools=tools).opened_if_given() as opened:
         known = None if opened is None else opened.tools
         plan = parsed_whole(plan_file, known, "--from")
         write = plan_document if as_json else plan_text

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 from typing import Annotated, Any, Final
@@ -11,7 +12,7 @@ from typing import Annotated, Any, Final
 from cyclopts import Parameter, validators
 
 from toolplan.app.app import App
-from toolplan.cli.options import ContractsOption, JsonFlag, ModelOption, ToolsOption
+from toolplan.cli.options import ContractsOption, JsonFlag, ModelOption, ToolsOption, whole
 from toolplan.cli.plan_file import read_text, writing
 from toolplan.cli.terminal import CommandError, Exit, note, out, print_json
 from toolplan.plan.canonical import dump
@@ -27,38 +28,49 @@ from toolplan.testing.plans.runner import CaseResult, junit, open_for, run_case
 Files = Annotated[
     Path, Parameter(name="FILE", help="Files of questions with their expected plans; YAML or JSON.")
 ]
-TimesOption = Annotated[
-    int,
-    Parameter(
-        name=("--times", "-n"),
-        help="How many times each question is asked.",
-        validator=validators.Number(gte=1, lte=1_000),
-    ),
-]
-JunitOption = Annotated[
-    Path | None, Parameter(name="--junit", help="Write the results to this file, as JUnit XML.")
-]
 
 
-def test_command(
-    *files: Files,
-    tools: ToolsOption = (),
-    planner: str | None = None,
-    model: ModelOption = (),
-    contracts: ContractsOption = (),
-    times: TimesOption = 1,
-    record: bool = False,
-    junit_file: JunitOption = None,
-    as_json: JsonFlag = False,
-) -> int:
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class TestOptions:
+    """The options of `toolplan test` and `toolplan eval`.
+
+    Attributes:
+        planner: The planner, instead of the file's: as for `toolplan plan`.
+        times: How many times each question is asked.
+        junit_file: Write the results to this file, as JUnit XML.
+    """
+
+    tools: ToolsOption = None
+    planner: str | None = None
+    model: ModelOption = None
+    times: Annotated[
+        int,
+        Parameter(
+            name=("--times", "-n"), converter=whole, validator=validators.Number(gte=1, lte=1_000)
+        ),
+    ] = 1
+    junit_file: Annotated[Path | None, Parameter(name="--junit")] = None
+    as_json: JsonFlag = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecordOptions(TestOptions):
+    """The options of `toolplan test`.
+
+    Attributes:
+        record: Record the plans of questions without `expect`, beside the file: FILE.plans.json.
+    """
+
+    contracts: ContractsOption = ()
+    record: bool = False
+
+
+def test_command(*files: Files, options: RecordOptions = RecordOptions()) -> int:
     """Ask questions, and compare their plans with what is expected. No tool is called.
 
     A question without `expect` is compared with its recorded plan. Options win over what a file
     says. Exits 1 where a plan is not as expected.
-
-    Args:
-        planner: The planner, instead of the file's: as for `toolplan plan`.
-        record: Record the plans of questions without `expect`, beside the file: FILE.plans.json.
     """
     if not files:
         raise CommandError("usage", "FILE is missing.", "Name a file of plan tests.")
@@ -67,15 +79,20 @@ def test_command(
     for file in read:
         recorded = Recorded(file.path)
         with open_for(
-            file, tools=tools, planner=planner, model=model, contracts=contracts, on_note=note
+            file,
+            tools=options.tools or (),
+            planner=options.planner,
+            model=options.model or (),
+            contracts=options.contracts,
+            on_note=note,
         ) as app:
-            if record:
+            if options.record:
                 asyncio.run(_record(app, file, recorded))
-            ended = asyncio.run(_tested(app, file, recorded, times, as_json=as_json))
+            ended = asyncio.run(_tested(app, file, recorded, options))
         results += [(file.path, each) for each in ended]
-    _write_junit(junit_file, results)
+    _write_junit(options.junit_file, results)
     failed = sum(not each.succeeded for _, each in results)
-    if as_json:
+    if options.as_json:
         print_json({"failed": failed, "tests": [_to_json(*each) for each in results]})
     else:
         out().print(f"{count_text(len(results), 'question')}, {failed} failed.", style="bold")
@@ -103,13 +120,13 @@ async def _record(app: App, file: CaseFile, recorded: Recorded) -> None:
 
 
 async def _tested(
-    app: App, file: CaseFile, recorded: Recorded, times: int, *, as_json: bool
+    app: App, file: CaseFile, recorded: Recorded, options: TestOptions
 ) -> Sequence[CaseResult]:
     results: list[CaseResult] = []
     for case in file.cases:
-        result = await run_case(app, case, recorded, times)
+        result = await run_case(app, case, recorded, options.times)
         results.append(result)
-        if not as_json:
+        if not options.as_json:
             print_result(result)
     return results
 
@@ -137,13 +154,6 @@ def _to_json(path: Path, result: CaseResult) -> Json:
     }
 
 
-RowsOption = Annotated[
-    int,
-    Parameter(
-        help="How many rows of each data set, spread over its file.",
-        validator=validators.Number(gte=1),
-    ),
-]
 _DAY: Final = "2025-01-01"
 """The day of questions of data sets that name none."""
 _LONGEST: Final = 100_000
@@ -164,49 +174,48 @@ _COLUMNS: Final = {
 }  # fmt: skip
 
 
-def eval_command(
-    *files: Files,
-    tools: ToolsOption = (),
-    planner: str | None = None,
-    model: ModelOption = (),
-    instructions: tuple[Path, ...] = (),
-    data: tuple[Path, ...] = (),
-    rows: RowsOption = 100,
-    times: TimesOption = 1,
-    junit_file: JunitOption = None,
-    as_json: JsonFlag = False,
-) -> None:
+@dataclass(frozen=True, kw_only=True)
+class EvalOptions(TestOptions):
+    """The options of `toolplan eval`.
+
+    Attributes:
+        instructions: A file of instructions: the prompt is compared with and without. Repeatable.
+        data: A data set: in each line a question, its tools and its plan, as JSON. Repeatable.
+        rows: How many rows of each data set, spread over its file.
+    """
+
+    instructions: tuple[Path, ...] = ()
+    data: tuple[Path, ...] = ()
+    rows: Annotated[int, Parameter(converter=whole, validator=validators.Number(gte=1))] = 100
+
+
+def eval_command(*files: Files, options: EvalOptions = EvalOptions()) -> None:
     """Measure how good plans are: by model, and by prompt. No tool is called.
 
     The files are those of `toolplan test`. Each model of --model is measured by itself. Of a
     question that is asked, its plan is right, wrong (it passes the check and is another one),
     asked back about, or failed.
-
-    Args:
-        planner: The planner, instead of the file's: as for `toolplan plan`.
-        instructions: A file of instructions: the prompt is compared with and without. Repeatable.
-        data: A data set: in each line a question, its tools and its plan, as JSON. Repeatable.
     """
-    if not files and not data:
+    if not files and not options.data:
         raise CommandError("usage", "FILE is missing.", "Name a file of plan tests, or --data.")
     read = [read_cases(path) for path in files]
     for file in read:
         _need_gold(file)
-    read += [each for path in data for each in read_data(path, rows, _DAY, note)]
+    read += [each for path in options.data for each in read_data(path, options.rows, _DAY, note)]
     documents: list[dict[str, Json]] = []
     cases: list[tuple[Path, CaseResult]] = []
-    for name, chosen, text in _variants(read, model, instructions):
+    for name, chosen, text in _variants(read, options.model or (), options.instructions):
         results: list[tuple[Path, Measured]] = []
         for file in read:
-            found = _asked(file, chosen, text, tools=tools, planner=planner, times=times)
+            found = _asked(file, chosen, text, options)
             results += [(file.path, each) for each in found]
         documents.append(_document(name, chosen, text, results))
         for path, each in results:
             case = CaseResult(each.case, (each.problems,), None, each.seconds)
             cases.append((Path(f"{name}: {path}"), case))
         note(f"{printable(name)}: {len(results)} asked.")
-    _write_junit(junit_file, cases)
-    if as_json:
+    _write_junit(options.junit_file, cases)
+    if options.as_json:
         print_json({"variants": [*documents]})
     else:
         _print(documents)
@@ -240,22 +249,20 @@ def _need_gold(file: CaseFile) -> None:
 
 
 def _asked(
-    file: CaseFile,
-    model: str | None,
-    instructions: str,
-    *,
-    tools: Sequence[str],
-    planner: str | None,
-    times: int,
+    file: CaseFile, model: str | None, instructions: str, options: TestOptions
 ) -> list[Measured]:
     recorded = Recorded(file.path)
-    named, planner = () if model is None else (model,), planner or ("llm" if model else None)
     with open_for(
-        file, tools=tools, planner=planner, model=named, instructions=instructions, on_note=note
+        file,
+        tools=options.tools or (),
+        planner=options.planner or ("llm" if model else None),
+        model=() if model is None else (model,),
+        instructions=instructions,
+        on_note=note,
     ) as app:
 
         async def ask_all() -> list[Measured]:
-            every = [case for case in file.cases for _ in range(times)]
+            every = [case for case in file.cases for _ in range(options.times)]
             return [await measured(app, case, recorded) for case in every]
 
         return asyncio.run(ask_all())

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
+from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
-from typing import Final
+from typing import Annotated, Final
+
+from cyclopts import Parameter
 
 from toolplan.app._toolset import Toolset
-from toolplan.app.home import home
-from toolplan.app.settings import read_settings
+from toolplan.app.settings import home, read_settings
 from toolplan.base.event_loop import run_bounded
-from toolplan.cli._tools import opened
-from toolplan.cli.options import BaseUrlOption, EffectsOption, JsonFlag, ModelOption, ToolsOption
+from toolplan.cli.options import JsonFlag, ModelOption, SourceOptions, ToolsOption
 from toolplan.cli.terminal import CommandError, Exit, note, out, print_json
 from toolplan.compiler.lint import Finding, finding_to_json, lint_tools
 from toolplan.compiler.lint.hints import ProposedHint, propose_values, propose_words, with_hints
@@ -27,14 +28,18 @@ from toolplan.tools.search import search_tools
 _LEFT_OUT: Final = "Correct it where the tool or its server is defined."
 
 
+AcceptFlag = Annotated[
+    bool, Parameter(help="Accept the tools as they are now, all of them or the one named.")
+]
+LintFlag = Annotated[bool, Parameter(help="Report what makes tools hard to plan with.")]
+
+
 def tools_command(
     query: str | None = None,
+    opening: SourceOptions = SourceOptions(),
     *,
-    tools: ToolsOption = (),
-    base_url: BaseUrlOption = None,
-    effects: EffectsOption = (),
-    accept: bool = False,
-    lint: bool = False,
+    accept: AcceptFlag = False,
+    lint: LintFlag = False,
     as_json: JsonFlag = False,
 ) -> int:
     """List the tools, show the one named, or those that match QUERY.
@@ -42,12 +47,8 @@ def tools_command(
     TOOLS is a JSON file with a list of tool objects ({"name", "description", "input_schema",
     "output_schema"}), an MCP configuration, an OpenAPI document, or MODULE:ATTRIBUTE, where the
     attribute is a Toolbox, a list of tools, a tool, or a function that gives one of these.
-
-    Args:
-        accept: Accept the tools as they are now, all of them or the one named.
-        lint: Report what makes tools hard to plan with.
     """
-    with opened(tools, effects, base_url, accepts=accept) as toolset:
+    with opening.opened(opening.base_url, accepts=accept) as toolset:
         toolbox = toolset.tools
         if accept:
             return _accept(toolset, query)
@@ -117,34 +118,40 @@ def _lint(toolset: Toolset, *, as_json: bool) -> int:
     return (Exit.FAILED if findings else Exit.FINE).value
 
 
-def hints_command(
-    tools: ToolsOption = (),
-    *,
-    model: ModelOption = (),
-    base_url: BaseUrlOption = None,
-    effects: EffectsOption = (),
-    output: str | None = None,
-    as_json: JsonFlag = False,
-) -> None:
+@dataclass(frozen=True)
+class HintsOptions(SourceOptions):
+    """The options of `toolplan hints`.
+
+    Attributes:
+        output: The file to write; by default standard output.
+    """
+
+    tools: ToolsOption = None
+    _: KW_ONLY
+    model: ModelOption = None
+    output: str | None = None
+    as_json: JsonFlag = False
+
+
+def hints_command(options: HintsOptions = HintsOptions()) -> None:
     """Propose hints for TOOLS, so that questions about them can be planned without a model.
 
     Lists that only read and require nothing are called once; values that repeat in their rows are
     proposed. A model, if one is named, is asked once for other words. What comes of it are the tool
     objects with hints, as a file to review: use it as --tools, with --on TOOLBOX to run a plan.
-
-    Args:
-        output: The file to write; by default standard output.
     """
-    with opened(tools, effects, base_url) as toolset:
+    with options.opened(options.base_url) as toolset:
         toolbox = toolset.tools
-        proposed = run_bounded(_proposed(toolbox, tuple(model)))
+        proposed = run_bounded(_proposed(toolbox, options.model or ()))
     objects = with_hints(toolbox.values(), proposed)
     for hint in proposed:
         note(printable(f"{hint.tool}: {hint.keyword} for {hint.at[-1]} ({hint.reason})"))
     note(f"Hints proposed: {len(proposed)}. Review them before you use them.")
-    if output is not None:
-        Path(output).write_text(json.dumps(objects, ensure_ascii=False, indent=2) + "\n", "utf-8")
-        if as_json:
+    if options.output is not None:
+        Path(options.output).write_text(
+            json.dumps(objects, ensure_ascii=False, indent=2) + "\n", "utf-8"
+        )
+        if options.as_json:
             print_json([_to_json(hint) for hint in proposed])
     else:
         print_json([*objects])

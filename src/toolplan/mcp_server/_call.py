@@ -1,24 +1,37 @@
-"""One call of a client: what it asks for is checked, carried out, and reported."""
+"""One call of a client: what it asks for is checked, carried out, and reported.
+
+On the way the person behind the client may be asked about the effects of a plan or about calls with
+their values, or be given a page to open. A form is shown only where the server trusts its clients
+to ask a person and not a model (`elicit`). A link approves nothing: who opens it decides in the
+studio, with a session of its own.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import json
+import uuid
+from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from functools import partial
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, Generic, TypeAlias, TypeVar
 from urllib.parse import urlsplit
 
 import anyio
 from mcp import MCPError
+from mcp.server import ServerRequestContext
 from mcp.types import (
     CallToolRequestParams,
     CallToolResult,
+    ElicitRequest,
+    ElicitRequestFormParams,
+    ElicitRequestURLParams,
     ElicitResult,
     InputRequiredResult,
     TextContent,
 )
+from mcp.types.version import MODERN_PROTOCOL_VERSIONS
 
 from toolplan.app._approve import VALUES
 from toolplan.app.app import App
@@ -26,27 +39,15 @@ from toolplan.app.limits import Concurrency
 from toolplan.base.threads import in_thread
 from toolplan.events import Run, RunState
 from toolplan.mcp_server._plans import CALL, Plans
-from toolplan.mcp_server._questions import (
-    MAKE_CALLS,
-    REASON,
-    RUN_IT,
-    Questions,
-    Request,
-    Shown,
-    can_ask,
-    form,
-    link,
-)
 from toolplan.mcp_server._reports import (
     MOST_OUTPUT,
     CallRefused,
     effects_report,
-    entry_report,
+    found_text,
     page_report,
     run_report,
 )
 from toolplan.mcp_server._runs import ActiveRun, ApprovalNeeded, Runs, Values
-from toolplan.mcp_server._search import found_text
 from toolplan.plan.path import Json
 from toolplan.policy.approval import Approver, effect_steps, said_yes
 from toolplan.policy.consent import Effect, effects_of, needs_values
@@ -56,15 +57,109 @@ from toolplan.show.effects_view import effects_text
 from toolplan.show.runs_view import SHORT
 from toolplan.tools.mcp.media import MEDIA
 
+RUN_IT: Final = "run_it"
+MAKE_CALLS: Final = "make_calls"
+REASON: Final = "reason"
+_YES_TO: Final = {
+    RUN_IT: "Run this plan, once, exactly as shown",
+    MAKE_CALLS: "Make these calls, exactly as shown",
+}
+_WHY_NOT: Final = {"type": "string", "title": "If not: why", "maxLength": 1_000}
+
+_MOST_SHOWN: Final = 20_000
+"""The maximum size of a form, in characters; longer lists of effects are shown in a terminal."""
+
+_MOST_QUESTIONS: Final = 200
+
+Request: TypeAlias = ServerRequestContext[str, Any]
+Shown: TypeAlias = ElicitRequestFormParams | ElicitRequestURLParams
+T = TypeVar("T")
 _LISTED: Final = 20
 _BETWEEN_REPORTS_S: Final = 0.05
 _PERSON_S: Final = 300
 """How long a call waits for a person who has opened the studio, if it does not say so."""
 _LISTENS_S: Final = 0.3
-
 Result: TypeAlias = CallToolResult | InputRequiredResult
 GoesOn: TypeAlias = Callable[[ElicitResult], Awaitable[Result]]
 """How a call goes on with the answer of its user."""
+
+
+class Questions(Generic[T]):
+    """Asks through clients, and recognises their answers; a `T` is how a call goes on with one.
+
+    An answer counts once, for what was shown, in the request that was asked about.
+
+    Attributes:
+        about_plans: whether forms may ask for the approval of plans.
+        about_values: whether forms may ask about calls with their values.
+        studio: the address of the studio, whose page of a run clients may open.
+    """
+
+    def __init__(self, *, about_plans: bool, about_values: bool, studio: str | None) -> None:
+        self.about_plans = about_plans
+        self.about_values = about_values
+        self.studio = studio
+        self._asked: OrderedDict[str, tuple[str, T]] = OrderedDict()
+
+    def answered(self, params: CallToolRequestParams) -> tuple[T, ElicitResult] | None:
+        """Return how a call goes on with the answer that it brings; None if it brings none."""
+        for key, answer in (params.input_responses or {}).items():
+            asked = self._asked.pop(key, None)
+            if asked is None or asked[0] != _call_text(params):
+                continue
+            if isinstance(answer, ElicitResult):
+                return asked[1], answer
+        return None
+
+    async def ask(
+        self, request: Request, params: CallToolRequestParams, shown: Shown, goes_on: T
+    ) -> ElicitResult | InputRequiredResult:
+        """Return the answer, or what the client gets if it answers with another request."""
+        if request.protocol_version not in MODERN_PROTOCOL_VERSIONS:
+            session, message = request.session, shown.message
+            if isinstance(shown, ElicitRequestFormParams):
+                form = shown.requested_schema
+                return await session.elicit_form(message, form, request.request_id)
+            name = shown.elicitation_id or ""
+            return await session.elicit_url(message, shown.url, name, request.request_id)
+        key = f"ask-{uuid.uuid4().hex}"
+        self._asked[key] = _call_text(params), goes_on
+        while len(self._asked) > _MOST_QUESTIONS:
+            self._asked.popitem(last=False)
+        return InputRequiredResult(input_requests={key: ElicitRequest(params=shown)})
+
+
+def can_ask(request: Request) -> bool:
+    """Return whether the client can ask its user by a form."""
+    able = request.session.client_capabilities
+    if able is None or able.elicitation is None:
+        return False
+    return able.elicitation.form is not None or able.elicitation.url is None
+
+
+def form(request: Request, text: str, yes: str) -> ElicitRequestFormParams | None:
+    """Return a form that asks `yes` about `text`; None if the client cannot show it."""
+    if not can_ask(request) or len(text) > _MOST_SHOWN:
+        return None
+    fields: dict[str, Any] = {yes: {"type": "boolean", "title": _YES_TO[yes]}}
+    if yes == MAKE_CALLS:
+        fields[REASON] = _WHY_NOT
+    schema = {"type": "object", "properties": fields, "required": [yes]}
+    return ElicitRequestFormParams(message=text, requested_schema=schema)
+
+
+def link(request: Request, run: str, studio: str) -> ElicitRequestURLParams | None:
+    """Return the link to the page of a run in the studio; None if the client opens no links."""
+    able = request.session.client_capabilities
+    if able is None or able.elicitation is None or able.elicitation.url is None:
+        return None
+    said = "A plan has effects and waits for you. Look at them, and decide, in the studio."
+    url = f"{studio.rstrip('/')}/#/approve/{run}"
+    return ElicitRequestURLParams(message=said, url=url, elicitation_id=uuid.uuid4().hex)
+
+
+def _call_text(params: CallToolRequestParams) -> str:
+    return json.dumps([params.name, params.arguments or {}], sort_keys=True)
 
 
 class Backend(AbstractAsyncContextManager["Backend"]):
@@ -74,6 +169,7 @@ class Backend(AbstractAsyncContextManager["Backend"]):
 
     Attributes:
         app: plans and runs.
+        plans: what calls mean.
         runs: the runs.
         questions: what the users of clients are asked.
     """
@@ -94,6 +190,7 @@ class Backend(AbstractAsyncContextManager["Backend"]):
             ToolplanError: the app has no journal, or a limit is not valid.
         """
         self.app = app
+        self.plans = Plans(app)
         self.runs = Runs(app, approve=approve, concurrency=concurrency, timeout=timeout)
         self.questions: Questions[tuple[Call, GoesOn]] = Questions(
             about_plans=elicit and approve != VALUES, about_values=elicit, studio=studio
@@ -106,11 +203,9 @@ class Backend(AbstractAsyncContextManager["Backend"]):
 class Call:
     """One call of a tool; it goes on with a later request, where that has its user's answer."""
 
-    def __init__(
-        self, backend: Backend, plans: Plans, request: Request, params: CallToolRequestParams
-    ) -> None:
+    def __init__(self, backend: Backend, request: Request, params: CallToolRequestParams) -> None:
         self._app = backend.app
-        self._plans = plans
+        self._plans = backend.plans
         self._runs = backend.runs
         self._questions = backend.questions
         self._request = request
@@ -185,7 +280,10 @@ class Call:
             if arguments:
                 raise CallRefused("bad-arguments", "/: This is about a run, and names none.")
             latest = await in_thread(self._app.runs, _LISTED)
-            return result({"runs": [entry_report(entry) for entry in latest]})
+            listed = [entry.to_json() for entry in latest]
+            for entry in listed:
+                del entry["digest"]  # no digest helps a model: it cannot approve
+            return result({"runs": [*listed]})
         if arguments.get("action") == "resume":
             return await self._carried_out(self._runs.resume(name, request=self.key))
         if arguments.get("action") == "cancel":

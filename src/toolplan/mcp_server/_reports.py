@@ -1,10 +1,11 @@
-"""Plans, runs and errors as JSON for clients, with limited sizes."""
+"""Plans, runs, errors and tools for clients, as JSON or text with limited sizes."""
 
 from __future__ import annotations
 
 import json
+import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
 from types import MappingProxyType
 from typing import Final, cast
 
@@ -20,15 +21,16 @@ from toolplan.plan.canonical import dump
 from toolplan.plan.diagnostics import Diagnostic
 from toolplan.plan.model import escape_pointer, split_pointer
 from toolplan.plan.path import Json
+from toolplan.planners.llm import argument_lines, signatures_text
 from toolplan.policy.approval import effect_steps
 from toolplan.policy.execution_plan import ExecutionPlan
-from toolplan.schema.tool import Toolbox
+from toolplan.schema.tool import Effects, Tool, Toolbox
 from toolplan.show.answer import Thresholds, answer
 from toolplan.show.approval_view import approval_json
 from toolplan.show.effects_view import call_text
-from toolplan.show.printable import cut, printable
+from toolplan.show.printable import cut, printable, visible
 from toolplan.show.runs_view import SHORT
-from toolplan.storage.journal import RunEntry
+from toolplan.tools.search import search_tools
 
 MOST_OUTPUT: Final = 20_000
 """The maximum size of all values of one answer, in characters of JSON; `runs` has the others."""
@@ -43,6 +45,14 @@ _MOST_NAME: Final = 64
 _BEGINNING: Final = 500
 _BRIEF: Final = frozenset(("state", "error", "reason", "calls_waiting", "calls_in_doubt"))
 """Fields of a step in a report without `detail`."""
+MOST_FOUND: Final = 10
+"""The most tools of one answer."""
+MOST_TEXT: Final = 6_000
+"""The most characters of one answer that has more than one tool; `detail` has twice as many."""
+_MOST_NAMES: Final = 60
+_MOST_SAID: Final = 240
+_MOST_FAULTS: Final = 8
+_MOST_FAULT: Final = 300
 
 
 class CallRefused(ToolplanError):
@@ -215,18 +225,6 @@ def shape(value: Json, depth: int = 2) -> str:
             return "number"
 
 
-def entry_report(entry: RunEntry) -> Json:
-    """Return one entry of the list of runs."""
-    return {
-        "run": entry.run,
-        "created_at": datetime.fromtimestamp(entry.created_at, UTC).isoformat(),
-        "status": entry.status.value,
-        "is_left": entry.is_left,
-        "question": entry.question,
-        "tools": entry.tools,
-    }
-
-
 def help_(run: Run) -> str | None:
     """Return what to do about a run that is not over; None if there is nothing to do."""
     short = run.run[:SHORT]
@@ -300,3 +298,74 @@ def _doubt_help(run: Run, short: str) -> str:
         f"terminal: {terminal_command('resume', short)} --retry {first} (repeat it), "
         f"--resolve {first}=JSON (it succeeded, with this result) or --abort {first} (it failed)."
     )
+
+
+def found_text(toolbox: Toolbox, query: str, faults: Sequence[str], *, detail: bool) -> str:
+    """Return the tools that match `query`, the best first, and what cannot be used.
+
+    Names of tools give just these. Where there is no query: the sources, and how many tools each
+    has. What a provider wrote is in quotes.
+    """
+    names = [toolbox.alias(name) or name for name in re.split(r"[,\s]+", query.strip()) if name]
+    if not names:
+        text = _sources(toolbox)
+    else:
+        named = [toolbox[name] for name in names if name in toolbox]
+        if len(named) < len(names):
+            named = [each.tool for each in search_tools(toolbox, query, len(toolbox))]
+        text = _listed(named, detail=detail)
+    return f"{text}{left_out(faults, _MOST_FAULTS, _MOST_FAULT)}"
+
+
+def left_out(faults: Sequence[str], most: int = 2, longest: int = 100) -> str:
+    """Return what cannot be used: its tools would be missing without a word."""
+    shown = [json.dumps(cut(printable(each), longest)) for each in faults[:most]]
+    more = f" and {len(faults) - len(shown)} more" if len(faults) > len(shown) else ""
+    return f"\nNot available (tell the user): {', '.join(shown)}{more}." if shown else ""
+
+
+def sources_line(toolbox: Toolbox, most: int) -> str:
+    """Return the sources with the numbers of their tools, the largest first."""
+    counts = Counter(tool.source or "here" for tool in toolbox.values()).most_common()
+    shown = [f"{cut(printable(name), _MOST_NAME)} ({count})" for name, count in counts[:most]]
+    more = f" and {len(counts) - most} more" if len(counts) > most else ""
+    return f"{len(toolbox)} tools: {', '.join(shown)}{more}."
+
+
+def _sources(toolbox: Toolbox) -> str:
+    return f"{sources_line(toolbox, _MOST_NAMES)}\n{_names(list(toolbox.values()))}"
+
+
+def _listed(found: Sequence[Tool], *, detail: bool) -> str:
+    """Return as many of `found` as fit, and the names of others."""
+    if not found:
+        return "No tool matches. Use other words; without words you get the servers and names."
+    most, count = MOST_TEXT * (1 + detail), min(len(found), MOST_FOUND)
+    while len(text := _described(found[:count], detail=detail)) > most and count > 1:
+        count -= 1
+    return "\n".join(filter(None, (text, _names(found[count:]))))
+
+
+def _described(tools: Sequence[Tool], *, detail: bool) -> str:
+    types, signatures = signatures_text(tools)
+    about = argument_lines(tools)
+    lines = [f"{name} = {text}" for name, text in types.items()]
+    for tool in tools:
+        changes = "" if tool.effects is Effects.READ else f"  [{tool.effects.value}]"
+        lines.append(f"{signatures[tool.name]}{changes}")
+        if tool.unusable is not None:
+            lines.append(f"  cannot be used: {json.dumps(tool.unusable)}")
+        if tool.description:
+            said = cut(printable(tool.description), _MOST_SAID * (1 + 9 * detail))
+            lines.append(f"  {json.dumps(said, ensure_ascii=False)}")
+        lines += [f"  {line}" for line in about[tool.name]]
+        if detail:
+            lines.append(f"  input {json.dumps(tool.raw_input, ensure_ascii=False)}")
+            lines.append(f"  output {json.dumps(tool.raw_output, ensure_ascii=False)}")
+    return "\n".join(map(visible, lines))
+
+
+def _names(tools: Sequence[Tool]) -> str:
+    names = [cut(printable(tool.name), _MOST_NAME) for tool in tools[:_MOST_NAMES]]
+    more = f" and {len(tools) - len(names)} more" if len(tools) > len(names) else ""
+    return f"Others: {', '.join(names)}{more}." if names else ""

@@ -35,7 +35,7 @@ from toolplan.events import (
     StepStarted,
     StepSucceeded,
 )
-from toolplan.mcp_server._earlier import NOTHING, Taken
+from toolplan.mcp_server._plans import NOTHING, Taken
 from toolplan.mcp_server._reports import CallRefused, approval_help, effects_report
 from toolplan.plan.model import Plan
 from toolplan.policy.approval import (

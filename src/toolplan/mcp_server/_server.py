@@ -1,7 +1,8 @@
-"""The MCP server: it reads the calls of clients over stdio or HTTP, and returns their results."""
+"""The MCP server: its three tools, and clients that call them over stdio or HTTP."""
 
 from __future__ import annotations
 
+import json
 import logging
 import secrets
 import uuid
@@ -9,7 +10,7 @@ from collections.abc import AsyncGenerator, Callable, Collection
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 from mcp import MCPError
 from mcp.server import Server
@@ -23,41 +24,135 @@ from mcp.types import (
     InputRequiredResult,
     ListToolsResult,
     PaginatedRequestParams,
+    Tool,
+    ToolAnnotations,
 )
 from msgspec.structs import replace
 from starlette.types import ASGIApp
 
 from toolplan.app.app import App
-from toolplan.app.home import home
 from toolplan.app.limits import Concurrency
+from toolplan.app.settings import home
 from toolplan.base.errors import ToolplanError
 from toolplan.base.release import own_version
 from toolplan.base.threads import in_thread
-from toolplan.mcp_server._call import Backend, Call, request_key, result
-from toolplan.mcp_server._plans import Plans
-from toolplan.mcp_server._questions import Request
-from toolplan.mcp_server._reports import CallRefused, error_report
+from toolplan.mcp_server._call import Backend, Call, Request, request_key, result
+from toolplan.mcp_server._reports import CallRefused, error_report, left_out, sources_line
 from toolplan.mcp_server._runs import Values
-from toolplan.mcp_server._search import left_out, sources_line
-from toolplan.mcp_server._tools import INSTRUCTIONS, tools_of
 from toolplan.mcp_server.http.guard import Guard, Rules
-from toolplan.mcp_server.http.secret_file import kept_secret
-from toolplan.mcp_server.http.serving import checked_rules, serve_http
+from toolplan.mcp_server.http.serving import checked_rules, kept_secret, serve_http
 from toolplan.plan.diagnostics import did_you_mean, near
+from toolplan.plan.path import Json
 from toolplan.planners.offline import can_plan
 from toolplan.policy.approval import Approver
 from toolplan.schema import Schema
 from toolplan.tools.search import index_of
 
+MOST_QUESTION: Final = 10_000
+"""The maximum size of a question, in characters."""
+
+LONGEST_WAIT_S: Final = 86_400
+
+INSTRUCTIONS: Final = (
+    "One server in front of all tools below. `search` finds them. `run` makes one call, or a plan "
+    "of many: it is checked whole before anything runs, steps that need not wait run at once, and "
+    "only what its `output` names comes back; the rest stays here, and `runs` has it by path. "
+    "Use a plan for loops, for big results, and for more than one call. What changes something "
+    "waits for a person, never for you: show them effects and command of the error."
+)
+
+EXAMPLE: Final[Json] = {
+    "toolplan": 1,
+    "steps": [
+        {"id": "people", "tool": "people_list", "args": {"team": "sales"}},
+        {
+            "id": "mails",
+            "tool": "mail_send",
+            "for_each": "${people.data[*].address}",
+            "args": {"to": "${item}", "subject": "Offices of ${people.data[0].team}"},
+            "when": {"value": "${people.count}", "is": {"minimum": 1}},
+        },
+    ],
+    "output": {"asked": "${people.count}", "sent": "${mails}"},
+}
+"""A plan with each thing that most plans need; its tools exist nowhere."""
+
+_ACTS: Final = ToolAnnotations(read_only_hint=False, destructive_hint=True)
+_SEARCH: Final = (
+    "Find tools by words or names; they come as `name(argument: type, optional?: type) -> "
+    "type`, with `detail` as JSON Schemas. Without words: the servers."
+)
+_RUNS: Final = "List runs, show one, read a part of its values by `path`, resume or cancel it."
+_RUN: Final = (
+    "Run a plan, or one call (`tool`, `args`). A plan, as JSON or as text in any dialect: "
+    f"{json.dumps(EXAMPLE, separators=(',', ':'))} "
+    "`${step.path}` is a part of an earlier output, `[*]` each item of a list, "
+    "`${run:NAME.step.path}` of an earlier run. Steps may have "
+    '`after`: [ids], `on_error`: "continue" (then null), `retries`, `timeout_s`. A tool\'s text '
+    "is no object: use it whole. `detail` adds all steps and the answer; after `wait_s` seconds "
+    "you get the run as it is, and it goes on."
+)
+_NAME: Final[dict[str, Json]] = {
+    "type": "string",
+    "description": "A run's name, or its beginning.",
+}
+_WAIT: Final[Json] = {"type": "number", "minimum": 0, "maximum": LONGEST_WAIT_S}
+_DETAIL: Final[Json] = {"type": "boolean"}
+_QUESTION: Final[Json] = {
+    "type": "string",
+    "maxLength": MOST_QUESTION,
+    "description": "Words that become a plan.",
+}
+_SEARCH_INPUT: Final[dict[str, Json]] = {
+    "query": {"type": "string", "maxLength": 1_000},
+    "detail": _DETAIL,
+}
+_RUN_INPUT: Final[dict[str, Json]] = {
+    "plan": {"type": ["object", "array", "string"]},
+    "question": _QUESTION,
+    "tool": {"type": "string"},
+    "args": {"type": "object"},
+    "use": {**_NAME, "description": "A run: equal steps are done."},
+    "only_check": {"type": "boolean"},
+    "wait_s": _WAIT,
+    "detail": _DETAIL,
+}
+_RUNS_INPUT: Final[dict[str, Json]] = {
+    "run": _NAME,
+    "path": {
+        "type": "string",
+        "pattern": "^/",
+        "description": "JSON Pointer: /output, /steps/NAME/output/0.",
+    },
+    "offset": {"type": "integer", "minimum": 0},
+    "action": {"enum": ["resume", "cancel"]},
+    "wait_s": _WAIT,
+    "detail": _DETAIL,
+}
 _SHOWN_SOURCES: Final = 6
 _MOST_FAULTS: Final = 8
-
 PATH: Final = "/mcp"
 TOKEN_FILE: Final = "mcp.token"  # noqa: S105 — the name of a file
 DEFAULT_PORT: Final = 8722
-
 MOST_SESSIONS: Final = 1_000
 """The most sessions; one that is idle for half an hour is closed."""
+
+
+def tools_of(*, plans_questions: bool) -> tuple[Tool, ...]:
+    """Return all tools, in the order of the list; `run` takes questions only where one plans."""
+    run = {name: each for name, each in _RUN_INPUT.items() if plans_questions or name != "question"}
+    return (
+        _tool("search", _SEARCH, _SEARCH_INPUT, ToolAnnotations(read_only_hint=True)),
+        _tool("run", _RUN, run, _ACTS),
+        _tool("runs", _RUNS, _RUNS_INPUT, _ACTS),
+    )
+
+
+def _tool(
+    name: str, description: str, properties: dict[str, Json], annotations: ToolAnnotations
+) -> Tool:
+    schema = {"type": "object", "properties": properties, "additionalProperties": False}
+    return Tool(name=name, description=description, input_schema=schema, annotations=annotations)
 
 
 def make_server(backend: Backend) -> Server[str]:
@@ -89,7 +184,6 @@ class _Tools:
 
     def __init__(self, backend: Backend) -> None:
         self._backend = backend
-        self._plans = Plans(backend.app)
         self._tools = tools_of(plans_questions=can_plan(backend.app.planner))
         self._inputs = {tool.name: Schema.load(tool.input_schema) for tool in self._tools}
 
@@ -104,7 +198,7 @@ class _Tools:
         if params.name not in self._inputs:
             hint = did_you_mean(near(params.name, self._inputs)) or "`tools/list` lists them."
             raise MCPError(INVALID_PARAMS, f"There is no tool {params.name[:100]!r}. {hint}")
-        call = Call(self._backend, self._plans, request, params)
+        call = Call(self._backend, request, params)
         try:
             self._check(params)
             await in_thread(self._backend.app.refresh)
@@ -169,17 +263,12 @@ async def serve(
         CannotServe: the address is not safe or not free, or the token is weak.
         ToolplanError: a limit is not valid, or the journal cannot be opened.
     """
-    async with Backend(
-        app,
-        approve=approve,
-        concurrency=concurrency,
-        timeout=timeout,
-        elicit=elicit,
-        studio=studio,
-    ) as backend:
+    limits: dict[str, Any] = {"concurrency": concurrency, "timeout": timeout}
+    async with Backend(app, approve=approve, elicit=elicit, studio=studio, **limits) as backend:
         server = make_server(backend)
         if transport == "stdio":
-            return await _over_stdio(server)
+            async with stdio_server() as (incoming, outgoing):
+                return await server.run(incoming, outgoing, server.create_initialization_options())
         rules = checked_rules(host, token, hosts, origins)
         rules = replace(rules, token=rules.token or http_token()[0])
         logging.getLogger("mcp").setLevel(logging.ERROR)
@@ -213,11 +302,6 @@ def http_app(server: Server[str], rules: Rules) -> ASGIApp:
         transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
     )
     return Guard(app, rules)
-
-
-async def _over_stdio(server: Server[str]) -> None:
-    async with stdio_server() as (incoming, outgoing):
-        await server.run(incoming, outgoing, server.create_initialization_options())
 
 
 def _report(on_ready: Callable[[str], None] | None, url: str) -> None:

@@ -8,7 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from toolplan.app.home import VARIABLE
+from toolplan.app.settings import VARIABLE
 
 
 def own_command() -> list[str]:

@@ -13,6 +13,7 @@ from toolplan.events import Run, RunState, StepState
 from toolplan.show._lines import Line, Piece, Screen, hanging_rows
 from toolplan.show.printable import CELL_WIDTH, ELLIPSIS, count_text, cut, number_text, printable
 from toolplan.show.run_progress import duration_text
+from toolplan.storage.journal import RunEntry
 
 SHORT: Final = 8
 """The number of characters of a run's id that are shown."""
@@ -32,20 +33,10 @@ _MOST_ON_PATH: Final = 6
 _LAST_ON_PATH: Final = 2
 
 
-class RunLine(Struct, frozen=True):
-    """One run of the list; `is_left` says that it is unfinished and no process works on it."""
-
-    run: str
-    created_at: float
-    status: RunState
-    subject: str
-    is_left: bool
-
-
 class RunsView(Struct, frozen=True):
     """The runs of a journal, as they are printed."""
 
-    entries: Sequence[RunLine]
+    entries: Sequence[RunEntry]
 
     def lines(self, screen: Screen) -> Iterator[Line]:
         """Yield what is shown on `screen`."""
@@ -56,7 +47,7 @@ class RunsView(Struct, frozen=True):
                     Piece(datetime.fromtimestamp(entry.created_at).strftime("%Y-%m-%d %H:%M")),
                     Piece(status_text(entry.status, entry.is_left), _STYLES[entry.status]),
                 ),
-                Piece(screen.fit(cut(printable(entry.subject), _SUBJECT_WIDTH))),
+                Piece(screen.fit(cut(printable(entry.question or entry.tools), _SUBJECT_WIDTH))),
             )
             for entry in self.entries
         ]

@@ -11,7 +11,6 @@ from importlib.metadata import version
 from typing import Annotated, Any, Final, TypeAlias, cast
 
 from cyclopts import Parameter
-from cyclopts.validators import Number
 from mcp.server import Server, ServerRequestContext
 from mcp.server.stdio import stdio_server
 from mcp.types import (
@@ -26,6 +25,7 @@ from mcp.types import Tool as WireTool
 from starlette.types import ASGIApp
 
 from toolplan.base.errors import ToolplanError
+from toolplan.cli.options import PortOption, whole
 from toolplan.mcp_server.http.guard import Guard, Rules
 from toolplan.mcp_server.http.serving import serve_http
 from toolplan.plan.path import Json
@@ -130,18 +130,13 @@ McpHttpFlag = Annotated[
     bool, Parameter(name="--mcp-http", help="An MCP server over streamable HTTP.")
 ]
 HttpFlag = Annotated[bool, Parameter(name="--http", help="A REST API with its OpenAPI document.")]
-PortOption = Annotated[
-    int,
-    Parameter(
-        name="--port",
-        help="The port of HTTP; 0 takes a free one.",
-        validator=Number(gte=0, lte=65_535),
-    ),
-]
 TodayOption = Annotated[
     date | None, Parameter(name="--today", help="Treat this date as today: YYYY-MM-DD.")
 ]
-RowsOption = Annotated[int | None, Parameter(name="--rows", help="The number of shipments, about.")]
+RowsOption = Annotated[
+    int | None,
+    Parameter(name="--rows", converter=whole, help="The number of shipments, about."),
+]
 ResetFlag = Annotated[
     bool,
     Parameter(name="--reset", help="Forget what tools have changed in its data."),

@@ -22,11 +22,10 @@ from starlette.responses import Response
 from starlette.types import ASGIApp
 
 from toolplan.app.app import App
-from toolplan.app.home import home
+from toolplan.app.settings import home
 from toolplan.base.errors import ToolplanError
 from toolplan.mcp_server.http.guard import Guard, Rules
-from toolplan.mcp_server.http.secret_file import kept_secret
-from toolplan.mcp_server.http.serving import CannotServe, checked_rules, serve_http
+from toolplan.mcp_server.http.serving import CannotServe, checked_rules, kept_secret, serve_http
 from toolplan.show.printable import printable
 from toolplan_studio._active import ActiveRuns
 from toolplan_studio._errors import problem, problem_response, status_of

@@ -11,17 +11,7 @@ from cyclopts import Parameter
 
 from toolplan import open
 from toolplan.app.wait import run_to_end
-from toolplan.cli.options import (
-    BaseUrlOption,
-    EffectsOption,
-    JournalOption,
-    ModelOption,
-    PlannerOption,
-    PolicyOption,
-    PortOption,
-    ToolsOption,
-    WeeksOption,
-)
+from toolplan.cli import options
 from toolplan.cli.terminal import CommandError, Exit, note
 from toolplan.mcp_server.http.serving import CannotServe
 from toolplan_studio._page import HOW_TO_BUILD, NOT_BUILT, is_built
@@ -61,17 +51,11 @@ UserHeaderOption = Annotated[
 
 
 def studio_command(
+    opening: options.PlannerOptions = options.PlannerOptions(),
     *,
-    tools: ToolsOption = (),
-    base_url: BaseUrlOption = None,
-    policy: PolicyOption = None,
-    effects: EffectsOption = (),
-    planner: PlannerOption = "auto",
-    model: ModelOption = (),
-    weeks: WeeksOption = "rolling",
-    journal: JournalOption = None,
+    journal: options.JournalOption = None,
     host: HostOption = "127.0.0.1",
-    port: PortOption = DEFAULT_PORT,
+    port: options.PortOption = DEFAULT_PORT,
     no_open: NoOpenFlag = False,
     link: LinkFlag = False,
     origin: OriginOption = (),
@@ -95,10 +79,7 @@ def studio_command(
             # a browser that does not come back at once may not hold up the server
             threading.Thread(target=webbrowser.open, args=(url,), daemon=True).start()
 
-    with open(
-        tools or None, model=model or None, planner=planner, base_url=base_url, policy=policy,
-        effects=effects, weeks=weeks, journal=journal, on_note=note,
-    ) as app:  # fmt: skip
+    with open(**vars(opening), journal=journal, on_note=note) as app:
         serving = serve(
             app, host=host, port=port, token=os.environ.get(TOKEN) or None, origins=origin,
             user_header=user_header, on_ready=ready,

@@ -4,30 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from typing import Annotated
+from typing import Annotated, Any
 
 from cyclopts import Parameter
 
 from toolplan import open
 from toolplan.app.app import App
-from toolplan.app.home import home
 from toolplan.app.limits import limits_everywhere
-from toolplan.app.settings import Settings, read_settings
+from toolplan.app.settings import Settings, home, read_settings
 from toolplan.app.wait import run_to_end
-from toolplan.cli.options import (
-    ApproveOption,
-    ConcurrencyOption,
-    DialectOption,
-    JournalOption,
-    JsonFlag,
-    PlanFileArgument,
-    PolicyOption,
-    TimeoutOption,
-    TimesOption,
-    TodayOption,
-    YesFlag,
-    wanted,
-)
+from toolplan.cli import options
 from toolplan.cli.outcome import checked_plan, print_run
 from toolplan.cli.placed import report_placed
 from toolplan.cli.plan_file import read_plan
@@ -43,7 +29,9 @@ from toolplan_workers.worker import DEFAULT_CONCURRENCY, work
 ToolboxArgument = Annotated[
     str, Parameter(help="The toolbox: a table [toolboxes.NAME] of the settings.")
 ]
-RunsOption = Annotated[int, Parameter(name="--concurrency", help="The most runs at the same time.")]
+RunsOption = Annotated[
+    int, Parameter(converter=options.whole, help="The most runs at the same time.")
+]
 GraceOption = Annotated[
     float,
     Parameter(name="--grace", help="How many seconds calls have to end when the worker leaves."),
@@ -55,7 +43,7 @@ def worker_command(
     *,
     concurrency: RunsOption = DEFAULT_CONCURRENCY,
     grace: GraceOption = 20.0,
-    journal: JournalOption = None,
+    journal: options.JournalOption = None,
 ) -> int:
     """Run plans that others submit, with the tools of a toolbox.
 
@@ -63,7 +51,7 @@ def worker_command(
     share it. SIGTERM or Ctrl-C makes the worker leave: it starts no
     more calls, waits for those that run, and others continue its runs.
     """
-    if concurrency < 1 or grace < 0:
+    if concurrency < 1 or not grace >= 0:  # `nan` is neither
         raise CommandError("usage", "--concurrency is at least 1, and --grace at least 0.")
     settings = read_settings(home())
     with open(
@@ -93,31 +81,18 @@ WaitFlag = Annotated[
 ]
 
 
-WithValuesFlag = Annotated[
-    bool,
-    Parameter(
-        name="--approve-values",
-        help="Run what only reads first; each call with effects then waits with its values.",
-    ),
-]
-
-
 def submit_command(
-    file: PlanFileArgument,
+    file: options.PlanFileArgument,
     toolbox: ToolboxArgument,
+    approval: options.ApprovalOptions = options.ApprovalOptions(),
+    limits: options.RunLimits = options.RunLimits(),
     *,
-    policy: PolicyOption = None,
-    journal: JournalOption = None,
-    dialect: DialectOption = "toolplan",
-    yes: YesFlag = False,
-    approve: ApproveOption = None,
-    times: TimesOption = None,
-    approve_values: WithValuesFlag = False,
-    concurrency: ConcurrencyOption = (),
-    timeout: TimeoutOption = None,
-    today: TodayOption = None,
+    policy: options.PolicyOption = None,
+    journal: options.JournalOption = None,
+    dialect: options.DialectOption = "toolplan",
+    today: options.TodayOption = None,
     wait: WaitFlag = False,
-    as_json: JsonFlag = False,
+    as_json: options.JsonFlag = False,
 ) -> int:
     """Check a plan and give it to the workers of a toolbox.
 
@@ -126,25 +101,16 @@ def submit_command(
     DIGEST approves it here; with --approve-values what only reads runs
     at once, and each call with effects waits for `toolplan resume`.
     """
-    approve = wanted(approve, approve_values, times)
+    approve: Approval | str | None = approval.approved
     plan_file = read_plan(file, dialect)
     with open(
         toolbox=toolbox, policy=policy, journal=journal, planner="offline", on_note=note
     ) as app:
         plan = checked_plan(app, plan_file, as_json=as_json)
-        approval: Approval | str | None = approve
-        if times is not None and approve == plan.digest:  # `submit` refuses any other digest
-            approval = approve_digest(plan, times)
-        run = run_to_end(
-            app.workers.submit(
-                plan,
-                today=today,
-                yes=yes,
-                approve=approval,
-                concurrency=concurrency,
-                timeout=timeout,
-            )
-        )
+        if approval.times is not None and approve == plan.digest:  # another one is refused
+            approve = approve_digest(plan, approval.times)
+        given: dict[str, Any] = {**vars(limits), "yes": approval.yes, "approve": approve}
+        run = run_to_end(app.workers.submit(plan, today=today, **given))
         waits = app.needed_journal().entry(run).status is RunState.WAITING
         if not as_json:
             report_placed(app.needed_journal(), [run])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Collection, Iterable, Iterator
+from datetime import UTC, datetime
 from typing import Final, TypeAlias, cast
 
 from msgspec import Struct
@@ -49,6 +50,11 @@ class RunEntry(Struct, frozen=True):
     def cursor(self) -> str:
         """The place of the run in the list, which stays one when the run is removed."""
         return f"{self.created_at!r}:{self.run}"
+
+    def to_json(self) -> dict[str, Json]:
+        """Return the wire form; the time is in ISO 8601, UTC."""
+        created_at = datetime.fromtimestamp(self.created_at, UTC).isoformat()
+        return {**asdict(self), "created_at": created_at, "status": self.status.value}
 
 
 def read_cursor(text: str) -> tuple[float, float, str]:

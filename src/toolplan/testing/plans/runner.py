@@ -13,8 +13,7 @@ from msgspec import Struct
 
 from toolplan.app._open import open
 from toolplan.app.app import App
-from toolplan.app.home import home
-from toolplan.app.settings import read_settings
+from toolplan.app.settings import home, read_settings
 from toolplan.base.errors import ToolplanError
 from toolplan.plan.canonical import dump
 from toolplan.plan.comparison import ABSENT, compare_plans

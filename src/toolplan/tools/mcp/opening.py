@@ -208,9 +208,7 @@ def _answered(pins: Pins, tools: Toolbox, path: Path, context: SourceContext) ->
     return pins
 
 
-def _report_changes(
-    changes: Sequence[RefusedTool], path: Path, context: SourceContext
-) -> None:
+def _report_changes(changes: Sequence[RefusedTool], path: Path, context: SourceContext) -> None:
     """Report what has changed; the same change of many tools is reported once."""
     alike: dict[tuple[str, ...], list[str]] = {}
     for change in changes:
