@@ -13,7 +13,6 @@ from packages.sql.tests.sql_support import CLOSED, ROWS, SQL, check, run, table_
 from toolplan.plan.path import Json
 from toolplan.schema import Schema
 from toolplan.schema.tool import Effects, Toolbox, ToolError
-from toolplan_sql._check import Check
 from toolplan_sql._tool import call_sql
 from toolplan_sql._types import SqlLimits
 
@@ -342,7 +341,7 @@ def test_texts_are_tables_of_text_and_index() -> None:
 def test_rows_that_are_null_are_left_out_and_counted() -> None:
     tables: Json = {"t": [None, {"n": 1}, None], "u": [None, "a"]}
     sql = "SELECT n, text, index FROM t, u"
-    found = asyncio.run(call_sql({"sql": sql, "tables": tables}, SqlLimits(), Check(200, 20)))
+    found = asyncio.run(call_sql({"sql": sql, "tables": tables}, SqlLimits()))
     row: Json = {"n": 1, "text": "a", "index": 1}
     assert found == {"data": [row], "count": 1, "skipped": {"t": 2, "u": 1}}
     assert SQL.output is not None

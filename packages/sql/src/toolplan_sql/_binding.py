@@ -60,19 +60,6 @@ def bind(database: Database, statement: Statement, tables: Mapping[str, Table]) 
     raise SqlFault("The statement reads too many columns that are not known.")
 
 
-def unreadable(tables: Mapping[str, Table]) -> str | None:
-    """Return why a column has no reading that the statement can use, or None."""
-    for name, table in tables.items():
-        for column, each in table.readings.items():
-            if not each:
-                return (
-                    f"The objects of the column {column!r} of {name!r} have different keys, and the"
-                    " statement reads both fields and keys of objects. Declare it as 'json' in"
-                    f" 'columns', and read its fields by {column}->>'name'."
-                )
-    return None
-
-
 def _settle(database: Database, statement: Statement, tables: Mapping[str, Table]) -> Binding:
     best = {
         name: {key: each[0] for key, each in table.readings.items()}

@@ -84,21 +84,26 @@ class Child:
     def __init__(self, library: _Driver) -> None:
         self._library = library
         self._connection: duckdb.DuckDBPyConnection
+        self._is_open = False
         self._at_start = 0.0
 
     def open(self, config: dict[str, Any], memory_mb: int) -> None:
-        """Open an empty database; the first one sets the memory that this process may use."""
+        """Open a database unless one is; the first sets the memory that this process may use."""
+        if self._is_open:
+            return
         self._connection = self._library.connect(":memory:", config=config)
         self._connection.execute("SET TimeZone = 'UTC'")
         for macro in ENTRIES:
             self._connection.execute(macro)
         self._connection.execute("SET lock_configuration = true")  # last: no setting changes now
+        self._is_open = True
         if not self._at_start:
             self._at_start = megabytes()
             bound_memory(self._at_start + memory_mb)
 
     def close(self) -> bool:
         """Close the database; return whether the process is as good as new."""
+        self._is_open = False
         self._connection.close()
         del self._connection  # its memory is measured in the next line
         return megabytes() < self._at_start + KEPT_MEGABYTES
@@ -352,7 +357,7 @@ def main() -> None:
     os.dup2(2, 1)  # whatever a library prints is no reply
     requests = queue.SimpleQueue[bytes]()
     threading.Thread(target=_read, args=(sys.stdin.buffer, requests), daemon=True).start()
-    sys.path[:] = json.loads(requests.get())
+    sys.path[:] = json.loads(sys.argv[1])
     child = Child(import_module("duckdb"))
     while True:
         replies.write(_answer(child, requests.get()))

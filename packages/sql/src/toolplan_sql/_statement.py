@@ -20,7 +20,6 @@ from toolplan_sql._tree import (
     Node,
     arguments_of,
     column_names,
-    computed_names,
     list_at,
     literal_of,
     node_at,
@@ -116,10 +115,6 @@ class Statement(Struct, frozen=True):
         counts: which of the columns of the result are counts, so never null.
         width: how many columns the result has, None where that is not written out.
         use: how it uses objects.
-        computed: the names that it compares or computes with; None: all. The others are columns
-            that it passes on to its result and does nothing with.
-        met: those of `computed` that it does not only compare with literals, or ask for their day
-            or hour.
     """
 
     text: str
@@ -130,21 +125,11 @@ class Statement(Struct, frozen=True):
     counts: frozenset[int] = frozenset()
     width: int | None = None
     use: Use = Use()
-    computed: frozenset[str] | None = None
-    met: frozenset[str] | None = None
 
     @property
     def tables(self) -> tuple[str, ...]:
         """The tables that it reads."""
         return tuple(dict.fromkeys(self.aliases.values()))
-
-    def meets(self, column: str) -> bool:
-        """Return whether the statement may compare values of a column of this name."""
-        return self.met is None or column.casefold() in self.met
-
-    def computes_with(self, column: str) -> bool:
-        """Return whether the statement may do more with a column of this name than pass it on."""
-        return self.computed is None or column.casefold() in self.computed
 
     def mentions(self, column: str) -> bool:
         """Return whether the statement may read a column of this name."""
@@ -183,8 +168,6 @@ def examine(
         counts,
         width,
         _use(nodes, own),
-        computed_names(tree, aliases, by_clock=True),
-        computed_names(tree, aliases, by_clock=False),
     )
 
 

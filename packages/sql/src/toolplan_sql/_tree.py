@@ -10,6 +10,7 @@ from toolplan.plan.path import Json
 
 Node: TypeAlias = dict[str, Json]
 
+_COLUMNS: Final = frozenset({"COLUMN_REF", "SUBQUERY", "STAR", "POSITIONAL_REFERENCE"})
 _CLOCK_PARTS: Final = frozenset({
     "century", "date_part", "date_trunc", "datepart", "datetrunc", "day", "dayname", "dayofmonth",
     "dayofweek", "dayofyear", "decade", "hour", "isodow", "isoyear", "last_day", "minute",
@@ -114,63 +115,26 @@ def column_names(nodes: list[Node], aliases: Mapping[str, str]) -> frozenset[str
     return frozenset(names)
 
 
-def computed_names(
-    tree: Node, aliases: Mapping[str, str], *, by_clock: bool
-) -> frozenset[str] | None:
-    """Return the names of columns that stand elsewhere than alone in the list of the one SELECT.
-
-    Without `by_clock`, those do not count that are only asked for their day or hour, or compared
-    with literals.
-    """
-    root = node_at(tree, "node")
-    if "select_list" not in root:
-        return None
-    selected = nodes_at(root, "select_list")
-    alone = [each for each in selected if _is_alone(each, aliases)]
-    rest = {key: value for key, value in root.items() if key != "select_list"}
-    pending: list[Json] = [rest, *(each for each in selected if each not in alone)]
-    nodes: list[Node] = []
-    while pending:
-        part = pending.pop()
-        if isinstance(part, list):
-            pending.extend(part)
-        elif isinstance(part, dict):
-            nodes.append(part)
-            skipped = () if by_clock else _asked_by_clock(part)
-            listed = operands_of(part) if skipped else part.values()
-            pending.extend(each for each in listed if each not in skipped)
-    names = column_names(nodes, aliases)
-    if names is None:
-        return None
-    together = root.get("aggregate_handling") not in (None, "STANDARD_HANDLING") or any(
-        each.get("type") == "DISTINCT_MODIFIER" for each in nodes
-    )
-    orders = [node_at(each, "expression") for each in nodes if "null_order" in each]
-    at = {integer_of(each) for each in (*orders, *nodes_at(root, "group_expressions"))} - {None}
-    if (together or at) and any(each.get("class") == "STAR" for each in alone):
-        return None
-    return names.union(
-        texts_at(each, "column_names")[-1].casefold()
-        for place, each in enumerate(selected, 1)
-        if each in alone and each.get("class") == "COLUMN_REF"
-        if together or place in at or text_of(each, "alias").casefold() in names
-    )
+def has_columns(node: Node) -> bool:
+    """Return whether an expression names a column or holds a query."""
+    return any(each.get("class") in _COLUMNS for each in nodes_of(node))
 
 
-def _is_alone(item: Node, aliases: Mapping[str, str]) -> bool:
-    """Return whether an item of a list is a column, or `*`, and nothing else."""
-    match item.get("class"), item.get("column_names"):
-        case "STAR", _:
-            return not any(item.get(key) for key in ("replace_list", "rename_list", "columns"))
-        case "COLUMN_REF", [name]:
-            return str(name).casefold() not in aliases
-        case "COLUMN_REF", [table, _]:
-            return str(table).casefold() in aliases
-        case _:
-            return False
+def name_of(item: Node) -> str | None:
+    """Return the name of an item of a SELECT, case-folded; None where the database makes it."""
+    named = text_of(item, "alias")
+    if not named and item.get("class") == "COLUMN_REF":
+        named = "".join(texts_at(item, "column_names")[-1:])
+    return named.casefold() or None
 
 
-def _asked_by_clock(node: Node) -> list[Node]:
+def is_plain_star(item: Node) -> bool:
+    """Return whether an item of a SELECT is `*` and nothing else."""
+    more = ("replace_list", "rename_list", "columns")
+    return item.get("class") == "STAR" and not any(map(item.get, more))
+
+
+def asked_by_clock(node: Node) -> list[Node]:
     """Return the columns that `node` asks for their day or hour, or compares with literals."""
     operands = operands_of(node)
     columns = [each for each in operands if each.get("class") == "COLUMN_REF"]

@@ -243,7 +243,7 @@ def column_type(schema: Schema, depth: int = 0) -> ColumnType:
     if scalar := _JSON_TYPES.get(frozenset(types)):
         return scalar
     if types == _TEXT_ONLY:
-        formats = {str(node.get("format")) for node in _in_place(schema) if _speaks_of_text(node)}
+        formats = {str(node.get("format")) for node in schema.nodes() if _speaks_of_text(node)}
         return _OF_FORMATS.get(frozenset(formats), Scalar.STRING)
     if depth >= MAX_NESTING:
         return Scalar.JSON
@@ -280,29 +280,10 @@ def _speaks_of_text(node: dict[str, Json]) -> bool:
 
 def _property_names(schema: Schema) -> list[str]:
     names: dict[str, None] = {}
-    for node in _in_place(schema):
+    for node in schema.nodes():
         if isinstance(properties := node.get("properties"), dict):
             names.update(dict.fromkeys(properties))
-    return list(names)
-
-
-def _in_place(schema: Schema) -> list[dict[str, Json]]:
-    """Return every node of `schema` that speaks of the value itself, references followed."""
-    found: list[dict[str, Json]] = []
-    seen: set[int] = set()
-    pending: list[Json] = [schema.node]
-    while pending:
-        node = pending.pop(0)
-        if not isinstance(node, dict) or id(node) in seen:
-            continue
-        seen.add(id(node))
-        found.append(node)
-        if "$ref" in node:
-            pending.append(schema.target(node["$ref"]))
-        for keyword in ("allOf", "anyOf", "oneOf"):
-            if isinstance(parts := node.get(keyword), list):
-                pending.extend(parts)
-    return found
+    return [name for name in names if not isinstance(at(schema, (name,)), Absent)]
 
 
 def clash(names: Iterable[str], what: str) -> str | None:
