@@ -229,6 +229,47 @@ def test_clocks_of_another_zone_are_not_taken_for_those_of_utc(expression: str) 
     assert run(sql, {"t": rows_of(["2026-01-01T10:20:00"])})
 
 
+TRUNCATED = "date_trunc('day', v)::VARCHAR"
+WITH_ZONE = "strftime(v, '%H:%M%z')"
+
+
+@pytest.mark.parametrize("time", [EAST, "2026-01-01T10:20:00Z", "2026-01-01T10:20:00.5+00:00"])
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "CAST(v AS VARCHAR)", "try_cast(v AS VARCHAR)", "v || ''", "concat(v, 'a')", "v::JSON",
+        "to_json(v)", "json_object('a', v)", "json_array(v)", "to_json({'a': [v]})",
+        "CAST([v] AS VARCHAR)", "CAST({'a': v} AS VARCHAR)", "CAST([v] AS VARCHAR[])",
+        "array_to_string([v], ',')", "concat_ws(',', v)", "string_agg(v, ',')",
+        TRUNCATED, WITH_ZONE, "json_group_array(v)",
+        "format('{}', v)", "max(v)::VARCHAR", "printf('%s', v)", "MAP {'a': v}::VARCHAR",
+    ],
+)  # fmt: skip
+def test_a_time_that_becomes_text_does_not_lose_its_zone(expression: str, time: str) -> None:
+    sql = f"SELECT {expression} AS r FROM t"
+    with pytest.raises(ToolError, match=r"says nothing of their zone.*'v' of 't' holds"):
+        run(sql, {"t": rows_of([time])})
+    assert run(sql, {"t": rows_of([time[:19]])})
+    as_text = f"SELECT {expression} AS r FROM (SELECT CAST(v AS VARCHAR) AS v FROM t)"
+    if expression not in ("v::JSON", TRUNCATED, WITH_ZONE):
+        assert time in json.dumps(run(as_text, {"t": rows_of([time])}, {"t": {"v": "string"}}))
+
+
+@pytest.mark.parametrize(
+    ("expression", "expected"),
+    [
+        ("strftime(v, '%d.%m. %H:%M')", "24.11. 23:30"),
+        ("dayname(v)", "Tuesday"),
+        ("CAST(CAST(v AS DATE) AS VARCHAR)", "2026-11-24"),
+        ("CAST(hour(v) AS VARCHAR)", "23"),
+        ("max_by('a', v)", "a"),
+        ("typeof(v)", "TIMESTAMP"),
+    ],
+)
+def test_what_a_clock_shows_may_become_text(expression: str, expected: str) -> None:
+    assert run(f"SELECT {expression} AS r FROM t", {"t": rows_of([EAST])}) == [{"r": expected}]
+
+
 TIMED: list[tuple[str, list[str], Json]] = [
     (
         "SELECT max(v) AS v FROM t",

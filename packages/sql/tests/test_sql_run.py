@@ -69,8 +69,6 @@ def test_names_that_are_words_or_have_quotes_work_when_quoted() -> None:
 @pytest.mark.parametrize(
     ("sql", "expected"),
     [
-        ("SELECT CAST('nan' AS DOUBLE) AS x", None),
-        ("SELECT CAST('-inf' AS DOUBLE) AS x", None),
         ("SELECT 1.50 AS x", 1.5),
         (
             "SELECT 170141183460469231731687303715884105727 AS x",
@@ -84,7 +82,6 @@ def test_names_that_are_words_or_have_quotes_work_when_quoted() -> None:
         ("SELECT CAST('{\"a\": [1, null]}' AS JSON) AS x", {"a": [1, None]}),
         ("SELECT MAP {'a': 1, 'B c': NULL} AS x", {"a": 1, "B c": None}),
         ("SELECT NULL AS x", None),
-        ("SELECT [CAST('nan' AS DOUBLE)] AS x", [None]),
     ],
 )
 def test_results_are_json(sql: str, expected: Json) -> None:
@@ -93,6 +90,31 @@ def test_results_are_json(sql: str, expected: Json) -> None:
     found = check(sql)
     assert found.schema is not None
     assert found.schema.is_valid({"data": [row], "count": 1})
+
+
+@pytest.mark.parametrize("number", ["nan", "inf", "-inf"])
+@pytest.mark.parametrize("kind", ["DOUBLE", "FLOAT"])
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT {} AS x", "SELECT [1.5, {}] AS x", "SELECT {{'a': [{}]}} AS x",
+        "SELECT MAP {{'a': {}}} AS x", "SELECT max(x) AS x FROM (SELECT {} AS x)",
+    ],
+)  # fmt: skip
+def test_a_number_that_json_cannot_say_fails_the_step(sql: str, kind: str, number: str) -> None:
+    value = f"CAST('{number}' AS {kind})"
+    with pytest.raises(ToolError, match=rf"A number of the result is {number}, which JSON"):
+        run(sql.format(value), {})
+    assert run(f"SELECT CAST({value} AS VARCHAR) AS x", {}) == [{"x": number}]
+    assert run(f"SELECT CASE WHEN isfinite({value}) THEN {value} END AS x", {}) == [{"x": None}]
+
+
+@pytest.mark.parametrize(
+    "sql", ["SELECT 1e300::DOUBLE * 1e300 AS x", "SELECT stddev(x) AS x FROM t"]
+)
+def test_a_number_beyond_doubles_is_never_null(sql: str) -> None:
+    with pytest.raises(ToolError, match=r"JSON cannot say|[Oo]ut of [Rr]ange"):
+        run(sql, {"t": [{"x": 1e300}, {"x": -1e300}]})
 
 
 @pytest.mark.parametrize(

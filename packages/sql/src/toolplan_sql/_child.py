@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import os
 import queue
+import re
 import signal
 import sys
 import threading
@@ -48,6 +49,7 @@ ENTRIES = (
 
 MOST_IN_DOUBLE = 2**53
 
+_CLOCK_TYPE = re.compile(r'"id": "TIMESTAMP(_\w+)?"')
 _PLAN = "SELECT json_serialize_plan(?, skip_null := true, skip_empty := true)"
 
 _INTEGERS = ("tinyint", "smallint", "integer", "bigint", "hugeint")
@@ -132,7 +134,8 @@ class Child:
         """
         columns = [each for _, each, _ in self._columns(text)]
         row = self._connection.execute(_PLAN, [text]).fetchone()
-        plan = json.loads(row[0]) if row else {"error": True}
+        # DuckDB writes a constant that is no number in its own way
+        plan = json.loads(row[0].replace('"value":NAN', '"value":NaN')) if row else {"error": True}
         if plan["error"]:
             raise _Unsayable(f"The statement has no plan: {plan.get('error_message')}")
         return [columns, _calls(plan)]
@@ -189,9 +192,22 @@ def _calls(plan: _Json) -> list[list[Any]]:
                 # comparisons are functions too, of any types
                 is_scalar = kind == "BOUND_FUNCTION" and not node["type"].startswith("COMPARE")
                 result = str(node.get("return_type", {}).get("id"))
-                found.append([name, types, result, _constant(node), is_scalar])
+                found.append([name, types, result, _constant(node), is_scalar, _drops_zone(node)])
             pending.extend(node.values())
     return found
+
+
+def _drops_zone(node: dict[str, _Json]) -> bool:
+    """Return whether a function turns times into text that says nothing of their zone."""
+    given, made = (json.dumps(node.get(key)) for key in ("arguments", "return_type"))
+    times, left = (len(_CLOCK_TYPE.findall(text)) for text in (given, made))
+    name = str(node["qname"]["path"][-1]).lower()
+    if name == "strftime":
+        texts = (str((each.get("value") or {}).get("value")) for each in node.get("children", []))
+        return times > 0 and any(re.search("%[zZ]", text) for text in texts)
+    if node["type"] == "OPERATOR_CAST":
+        return times > left and '"VARCHAR"' in made
+    return times > 0 and "json" in name
 
 
 def _constant(node: dict[str, _Json]) -> str:
@@ -254,7 +270,12 @@ def _number(value: _Driver) -> _Json:
         if abs(value) > MOST_IN_DOUBLE and value == value.to_integral_value():
             return int(value)
         return _float(str(value))
-    return value if isfinite(value) else None  # NaN and infinities have no JSON
+    if not isfinite(value):
+        raise _Unsayable(
+            f"A number of the result is {value}, which JSON cannot say; turn it into null by"
+            " CASE WHEN isfinite(…) THEN … END, or into text by CAST(… AS VARCHAR)."
+        )
+    return value
 
 
 def _float(text: str) -> float:

@@ -42,7 +42,7 @@ class Call(NamedTuple):
     """A function that a bound statement calls, with the types of the overload that was chosen.
 
     Casts are called `CAST` or `TRY_CAST`, and have the text that they read, if it stands in the
-    statement.
+    statement. `drops_zone`: it turns times into text that says nothing of their zone.
     """
 
     name: str
@@ -50,6 +50,7 @@ class Call(NamedTuple):
     result: str = ""
     literal: str = ""
     is_scalar: bool = True
+    drops_zone: bool = False
 
 
 class Overload(NamedTuple):

@@ -189,6 +189,12 @@ class Originals:
                 "The statement takes times for those of UTC, and"
                 f" {self._place(*away[0])}. {_IN_UTC}"
             )
+        zoned = next((each for each in every if each[1].offset is not None), None)
+        if zoned and any(call.drops_zone for call in calls):
+            raise SqlFault(
+                "The statement turns times into text that says nothing of their zone, and"
+                f" {self._place(*zoned)}. {_AS_TEXT}"
+            )
         for name in self._times:
             self._require_order(name, calls)
 
