@@ -110,6 +110,24 @@ def test_a_number_that_json_cannot_say_fails_the_step(sql: str, kind: str, numbe
 
 
 @pytest.mark.parametrize(
+    "divided",
+    [
+        "n / n", "x / x", "1 / n", "-1.5 / x", "n // n", "n % n", "x % x", "fmod(x, x)",
+        "x / sum(n) OVER ()",
+    ],
+)  # fmt: skip
+def test_a_division_by_zero_fails_the_step_unless_it_is_tried(divided: str) -> None:
+    rows: list[Json] = [{"n": 0, "x": 0.0, "f": 0.5}, {"n": 0, "x": 0.0, "f": 0.25}]
+    with pytest.raises(
+        ToolError, match=r"Division by zero.* to return NULL for this expression\.$"
+    ):
+        run(f"SELECT {divided} AS r FROM t", {"t": rows})
+    if "OVER" not in divided:
+        assert run(f"SELECT TRY({divided}) AS r FROM t LIMIT 1", {"t": rows}) == [{"r": None}]
+    assert run("SELECT f / nullif(n, 0) AS r FROM t LIMIT 1", {"t": rows}) == [{"r": None}]
+
+
+@pytest.mark.parametrize(
     "sql", ["SELECT 1e300::DOUBLE * 1e300 AS x", "SELECT stddev(x) AS x FROM t"]
 )
 def test_a_number_beyond_doubles_is_never_null(sql: str) -> None:

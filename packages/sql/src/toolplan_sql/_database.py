@@ -26,8 +26,7 @@ from msgspec import Struct, convert
 from toolplan.plan.path import Json
 from toolplan_sql._faults import Exhausted, SqlFault, Stopped, read_fault
 from toolplan_sql._functions import CAST, Call, Functions, Overload, functions_of
-from toolplan_sql._statement import TOO_DEEP, Statement, examine, too_deep
-from toolplan_sql._tree import Node
+from toolplan_sql._statement import TOO_DEEP, Node, Statement, examine, too_deep
 from toolplan_sql._types import MAX_TEXT, Columns, ColumnType, Scalar, quoted, sql_type
 from toolplan_sql._values import shown, storable
 
@@ -62,6 +61,7 @@ _CONFIG: Final = {
     "allow_community_extensions": "false",
     "python_enable_replacements": "false",
     "temp_directory": "",
+    "ieee_floating_point_ops": "false",  # a division by zero is an error, of fractions too
     # one thread: the same rows in the same order, and the same sums, each time
     "threads": "1",
 }

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from toolplan.plan.path import EVERY, Json, Path
 from toolplan.schema.tool import Lineage
 from toolplan_sql._relations import NOTHING, Item, Paths, Read, Relation, Scope, merged, union
-from toolplan_sql._tree import (
+from toolplan_sql._statement import (
     Node,
     asked_by_clock,
     has_columns,

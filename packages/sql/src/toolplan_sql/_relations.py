@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from toolplan.plan.path import EVERY, Path
 from toolplan.schema.tool import Lineage
-from toolplan_sql._tree import Node, is_plain_star, texts_at
+from toolplan_sql._statement import Node, is_plain_star, texts_at
 
 Paths: TypeAlias = frozenset[Path]
 

@@ -1,8 +1,16 @@
-"""The tables of a call: what is known of each, by schemas before a run, and in it by its rows."""
+"""The tables of a call: what is known of each, and which type each column is read as.
+
+Before a run the schemas of references say what columns a table has, and in it its rows do, but not
+always enough: a column may be null in every row, a table may be empty, and text that looks like
+dates may be meant as text. The statement says the rest. Each column comes with the readings that it
+may have, the best first; the first combination that the database can bind the statement with is
+taken.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain, combinations, islice, product
 from typing import Final, NamedTuple, TypeAlias
 
 from msgspec import Struct, field
@@ -12,7 +20,9 @@ from toolplan.plan.diagnostics import did_you_mean, near
 from toolplan.plan.model import escape_pointer, split_pointer
 from toolplan.plan.path import Json, json_type
 from toolplan.schema import Schema, SchemaError
-from toolplan_sql._faults import SqlFault
+from toolplan_sql._database import Database, ResultColumn
+from toolplan_sql._faults import MissingColumn, SqlFault, Stopped
+from toolplan_sql._functions import Call
 from toolplan_sql._statement import Statement, no_table
 from toolplan_sql._types import (
     MAX_COLUMNS,
@@ -219,4 +229,115 @@ def unreadable(tables: Mapping[str, Table]) -> str | None:
                     " statement reads both fields and keys of objects. Declare it as 'json' in"
                     f" 'columns', and read its fields by {column}->>'name'."
                 )
+    return None
+
+
+_MOST_TRIALS: Final = 400
+_MOST_CHANGED: Final = 4
+_MOST_FOUND: Final = 200
+
+_Change: TypeAlias = tuple[str, str, ColumnType]
+
+
+class Binding(Struct, frozen=True):
+    """A statement bound: the type of each column of each table, and the columns of the result.
+
+    `guessed`: what the statement reads was not wholly known, so that types of the result are not.
+    """
+
+    tables: Mapping[str, Mapping[str, ColumnType]]
+    result: tuple[ResultColumn, ...]
+    calls: tuple[Call, ...]
+    guessed: bool
+
+
+def bind(database: Database, statement: Statement, tables: Mapping[str, Table]) -> Binding:
+    """Make `tables` in `database`, without rows, so that `statement` can be bound.
+
+    Raises:
+        SqlFault: no reading of the columns fits the statement; it says what is wrong with the best.
+    """
+    for _ in range(_MOST_FOUND):
+        try:
+            return _settle(database, statement, tables)
+        except MissingColumn as fault:
+            owner = _owner(statement, tables, fault)
+            if owner is None:
+                raise
+            table = tables[owner]
+            readings = {**table.readings, fault.column: UNSEEN}
+            tables = {**tables, owner: replace(table, readings=readings)}
+    raise SqlFault("The statement reads too many columns that are not known.")
+
+
+def _settle(database: Database, statement: Statement, tables: Mapping[str, Table]) -> Binding:
+    best = {
+        name: {key: each[0] for key, each in table.readings.items()}
+        for name, table in tables.items()
+    }
+    current: dict[str, dict[str, ColumnType]] = {}
+    first: SqlFault | None = None
+    for changes in chain(((),), islice(_changes(statement, tables), _MOST_TRIALS)):
+        chosen = {name: dict(columns) for name, columns in best.items()}
+        for name, key, each in changes:
+            chosen[name][key] = each
+        for name, columns in chosen.items():
+            if columns != current.get(name):
+                database.create(name, columns)
+        current = chosen
+        try:
+            bound = database.bind(statement)
+            guessed = _has_guesses(statement, tables, chosen)
+            return Binding(chosen, bound.columns, bound.calls, guessed)
+        except Stopped:
+            raise
+        except MissingColumn as fault:
+            if not changes or _owner(statement, tables, fault) is not None:
+                raise
+        except SqlFault as fault:
+            first = first or fault
+    fault = first or SqlFault("The statement cannot be bound.")
+    fault.is_certain = not _has_guesses(statement, tables, best)
+    raise fault
+
+
+def _has_guesses(
+    statement: Statement,
+    tables: Mapping[str, Table],
+    chosen: Mapping[str, Mapping[str, ColumnType]],
+) -> bool:
+    """Return whether the type of a column that the statement may read is not known."""
+    return any(
+        (each[0] is Scalar.JSON and chosen[name][key] in AS_ENTRIES[1:])
+        or (each[0] is Scalar.UNKNOWN and len(each) > 1 and statement.mentions(key))
+        for name in statement.tables
+        for key, each in tables[name].readings.items()
+    )
+
+
+def _changes(statement: Statement, tables: Mapping[str, Table]) -> Iterator[tuple[_Change, ...]]:
+    """Yield what may be read otherwise than at first, one column, then two, and so on."""
+    others = [
+        [(name, key, each) for each in readings[1:]]
+        for name in statement.tables
+        for key, readings in tables[name].readings.items()
+        if len(readings) > 1 and statement.mentions(key)
+    ]
+    for count in range(1, min(len(others), _MOST_CHANGED) + 1):
+        for columns in combinations(others, count):
+            yield from product(*columns)
+
+
+def _owner(statement: Statement, tables: Mapping[str, Table], fault: MissingColumn) -> str | None:
+    """Return the open table that the missing column must be of, or None."""
+    folded = fault.column.casefold()
+    if fault.table is not None:
+        named = statement.aliases.get(fault.table.casefold())
+        candidates = () if named is None else (named,)
+    else:
+        candidates = statement.tables
+    for name in candidates:
+        table = tables[name]
+        if table.is_open and folded not in map(str.casefold, table.readings):
+            return name
     return None
