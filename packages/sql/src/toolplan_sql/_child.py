@@ -203,8 +203,9 @@ def _drops_zone(node: dict[str, _Json]) -> bool:
     times, left = (len(_CLOCK_TYPE.findall(text)) for text in (given, made))
     name = str(node["qname"]["path"][-1]).lower()
     if name == "strftime":
-        texts = (str((each.get("value") or {}).get("value")) for each in node.get("children", []))
-        return times > 0 and any(re.search("%[zZ]", text) for text in texts)
+        constants: list[_Json] = [each.get("value") for each in node.get("children", [])]
+        formats = [str(each["value"]) for each in constants if each and not each["is_null"]]
+        return times > 0 and (not formats or any(re.search("%[zZ]", each) for each in formats))
     if node["type"] == "OPERATOR_CAST":
         return times > left and '"VARCHAR"' in made
     return times > 0 and "json" in name

@@ -353,6 +353,10 @@ def refined(
             return StructOf(parts, is_partial or lacking)
 
 
+class Misfit(Exception):
+    """A value is not of a type."""
+
+
 def converter(
     column: ColumnType,
     leaf: Callable[[Scalar | DecimalOf], Callable[[Json], Json]],
@@ -361,30 +365,39 @@ def converter(
 ) -> Callable[[Json], Json]:
     """Return what converts values of `column`: `leaf` gives it for each type without parts.
 
-    With `all_fields`, objects get the fields that they lack, and say in a hidden one which.
+    Nulls stay, and a value of another type raises `Misfit`. With `all_fields`, objects get the
+    fields that they lack, and say in a hidden one which.
     """
+
+    def converted(value: Json) -> Json:
+        match column, value:
+            case _, None:
+                return None
+            case ((Scalar() | DecimalOf()), _):
+                return whole(value)
+            case ListOf(), list():
+                return [part(each) for each in value]
+            case MapOf(), dict():
+                return {key: part(each) for key, each in value.items()}
+            case StructOf(), dict() if value.keys() <= of.keys():
+                if not all_fields:
+                    return {name: of[name](each) for name, each in value.items()}
+                found = {name: each(value.get(name)) for name, each in of.items()}
+                lacks: dict[str, Json] = {MISSING: [name for name in of if name not in value]}
+                return found | lacks if column.is_partial else found
+            case _:
+                raise Misfit
+
+    of: dict[str, Callable[[Json], Json]] = {}
+    part = whole = converted
     match column:
         case Scalar() | DecimalOf():
-            return leaf(column)
-        case ListOf(item):
-            each = converter(item, leaf, all_fields=all_fields)
-            return lambda v: [each(part) for part in v] if isinstance(v, list) else v
-        case MapOf(value):
-            each = converter(value, leaf, all_fields=all_fields)
-            return lambda v: {k: each(part) for k, part in v.items()} if isinstance(v, dict) else v
-        case StructOf(fields, is_partial):
-            of = {name: converter(field, leaf, all_fields=all_fields) for name, field in fields}
-
-    def convert(value: Json) -> Json:
-        if not isinstance(value, dict):
-            return value
-        if not all_fields:
-            return {name: of[name](part) for name, part in value.items()}
-        found = {name: each(value.get(name)) for name, each in of.items()}
-        lacks: dict[str, Json] = {MISSING: [name for name in of if name not in value]}
-        return found | lacks if is_partial else found
-
-    return convert
+            whole = leaf(column)
+        case ListOf(inner) | MapOf(inner):
+            part = converter(inner, leaf, all_fields=all_fields)
+        case StructOf(fields):
+            of = {name: converter(each, leaf, all_fields=all_fields) for name, each in fields}
+    return converted
 
 
 def is_partial(column: ColumnType) -> bool:
