@@ -512,3 +512,42 @@ def test_what_a_type_would_round_or_drop_without_a_word_is_refused(
 def test_what_is_held_as_it_is_written_is_read(sql: str, value: Json, expected: Json) -> None:
     [row] = run(sql, {"t": rows_of([value])})
     assert [*row.values()] == [expected]
+
+
+HUGE = 2**127
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT v, n FROM t", "SELECT n, v AS w FROM t ORDER BY n", "SELECT v, n FROM t ORDER BY 2",
+        "SELECT * FROM t WHERE n = 0", "SELECT t.v FROM t JOIN u ON t.n = u.n",
+        "SELECT x.v FROM t AS x WHERE x.n = 0", "SELECT x.b FROM t AS x(a, b) ORDER BY x.a",
+        "SELECT v FROM t LIMIT 1", "SELECT n + 1 AS m, v FROM t ORDER BY m, 1",
+    ],
+)  # fmt: skip
+def test_a_column_that_is_only_passed_on_may_hold_any_number(sql: str) -> None:
+    tables: dict[str, Json] = {"t": rows_of([HUGE]), "u": [{"n": 0}]}
+    [row] = run(sql, tables)
+    assert HUGE in row.values()
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT v FROM t ORDER BY v", "SELECT v, n FROM t ORDER BY 1",
+        "SELECT *, n FROM t ORDER BY 2",
+        "SELECT v AS w FROM t ORDER BY w", "SELECT DISTINCT v FROM t", "SELECT DISTINCT * FROM t",
+        "SELECT v, count(*) AS n FROM t GROUP BY ALL", "SELECT v, n FROM t GROUP BY 1, 2",
+        "SELECT v FROM t UNION SELECT n FROM t", "SELECT t.v FROM t JOIN u USING (v)",
+        "SELECT t.v FROM t NATURAL JOIN u", "SELECT n FROM t WHERE v IN (SELECT v FROM u)",
+        "SELECT x.b FROM t AS x(a, b) ORDER BY x.b", "SELECT v FROM (SELECT v FROM t) ORDER BY v",
+        "WITH c AS (SELECT * FROM t) SELECT v FROM c ORDER BY v", "SELECT v.hash() AS h FROM t",
+        "SELECT max(COLUMNS(*)) FROM t", "SELECT n FROM t ORDER BY v DESC", "SELECT t FROM t",
+        "SELECT CASE WHEN v > 1 THEN n END AS c FROM t", "SELECT v, n FROM t ORDER BY ALL",
+    ],
+)  # fmt: skip
+def test_a_column_that_is_compared_holds_its_numbers_exactly(sql: str) -> None:
+    tables: dict[str, Json] = {"t": rows_of([HUGE]), "u": rows_of([HUGE])}
+    with pytest.raises(ToolError, match=r"column 'v' of '[tu]' holds .* beyond 128 bits"):
+        run(sql, tables)

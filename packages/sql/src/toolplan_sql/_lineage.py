@@ -367,7 +367,8 @@ def _selected(read: Read, rows: Paths, membership: Paths) -> Lineage:
     """Return the lineage of a column of a result that is made of an expression."""
     if not read.over_rows:
         return Lineage(read.values, read.picks | rows)
-    return Lineage(read.all | rows | (membership if read.no_columns else NOTHING))
+    counted = membership if read.no_columns else NOTHING
+    return Lineage(read.all | rows | counted)
 
 
 def _starred(item: Node, relations: tuple[Relation, ...]) -> Iterator[Relation]:

@@ -114,6 +114,8 @@ def column_names(nodes: list[Node], aliases: Mapping[str, str]) -> frozenset[str
             return None
         if node.get("type") == "JOIN" and node.get("ref_type") == "NATURAL":
             return None
+        if node.get("type") == "BASE_TABLE" and texts_at(node, "column_name_alias"):
+            return None  # names of its own for columns by their position
         names.update(name.casefold() for name in texts_at(node, "using_columns"))
         if node.get("class") == "FUNCTION":  # `carrier` of `carrier.upper()`
             called_on = texts_at(node_at(node, "qualified_name"), "path")[:-1]
