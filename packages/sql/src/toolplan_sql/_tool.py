@@ -46,7 +46,6 @@ from toolplan_sql._types import (
     MAX_TABLES,
     MAX_TEXT,
     WORDS,
-    ColumnType,
     Scalar,
     SqlLimits,
     Table,
@@ -293,10 +292,14 @@ def _bound(
     Which doubles it makes of large integers shows when these are doubles already: then it makes
     the fewer.
     """
-    read: dict[str, dict[str, tuple[ColumnType, ...]]] = {name: {} for name in known}
-    for (name, key), each in originals.readings().items():
-        read[name][key] = each
-    tables = {name: Table(each, known[name].is_open) for name, each in read.items()}
+    exact = originals.readings()
+    tables = {
+        name: Table(
+            {key: exact[name, key] for key in table.readings if (name, key) in exact},
+            table.is_open,
+        )
+        for name, table in known.items()
+    }
     if problem := unreadable(tables):
         raise SqlFault(problem)
     try:
