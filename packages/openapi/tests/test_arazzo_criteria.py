@@ -7,7 +7,7 @@ import pytest
 from toolplan.engine._inputs import holds
 from toolplan.plan.model import Ref, When
 from toolplan.plan.path import Json
-from toolplan_openapi.arazzo._criteria import Condition, Unsayable, criterion
+from toolplan_openapi.arazzo._expressions import Condition, Unsayable, criterion
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 
 from toolplan.plan.path import Json
 from toolplan_openapi import openapi_toolbox, read_document
-from toolplan_openapi._text import read_with_faults
+from toolplan_openapi._document import read_with_faults
 
 DOCUMENT = """
 openapi: 3.1

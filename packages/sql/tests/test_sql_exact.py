@@ -229,6 +229,48 @@ def test_clocks_of_another_zone_are_not_taken_for_those_of_utc(expression: str) 
     assert run(sql, {"t": rows_of(["2026-01-01T10:20:00"])})
 
 
+TRUNCATED = "date_trunc('day', v)::VARCHAR"
+WITH_ZONE = "strftime(v, '%H:%M%z')"
+COMPUTED_FORMAT = "strftime(v, '%' || 'z')"
+
+
+@pytest.mark.parametrize("time", [EAST, "2026-01-01T10:20:00Z", "2026-01-01T10:20:00.5+00:00"])
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "CAST(v AS VARCHAR)", "try_cast(v AS VARCHAR)", "v || ''", "concat(v, 'a')", "v::JSON",
+        "to_json(v)", "json_object('a', v)", "json_array(v)", "to_json({'a': [v]})",
+        "CAST([v] AS VARCHAR)", "CAST({'a': v} AS VARCHAR)", "CAST([v] AS VARCHAR[])",
+        "array_to_string([v], ',')", "concat_ws(',', v)", "string_agg(v, ',')",
+        TRUNCATED, WITH_ZONE, COMPUTED_FORMAT, "json_group_array(v)",
+        "format('{}', v)", "max(v)::VARCHAR", "printf('%s', v)", "MAP {'a': v}::VARCHAR",
+    ],
+)  # fmt: skip
+def test_a_time_that_becomes_text_does_not_lose_its_zone(expression: str, time: str) -> None:
+    sql = f"SELECT {expression} AS r FROM t"
+    with pytest.raises(ToolError, match=r"says nothing of their zone.*'v' of 't' holds"):
+        run(sql, {"t": rows_of([time])})
+    assert run(sql, {"t": rows_of([time[:19]])})
+    as_text = f"SELECT {expression} AS r FROM (SELECT CAST(v AS VARCHAR) AS v FROM t)"
+    if expression not in ("v::JSON", TRUNCATED, WITH_ZONE, COMPUTED_FORMAT):
+        assert time in json.dumps(run(as_text, {"t": rows_of([time])}, {"t": {"v": "string"}}))
+
+
+@pytest.mark.parametrize(
+    ("expression", "expected"),
+    [
+        ("strftime(v, '%d.%m. %H:%M')", "24.11. 23:30"),
+        ("dayname(v)", "Tuesday"),
+        ("CAST(CAST(v AS DATE) AS VARCHAR)", "2026-11-24"),
+        ("CAST(hour(v) AS VARCHAR)", "23"),
+        ("max_by('a', v)", "a"),
+        ("typeof(v)", "TIMESTAMP"),
+    ],
+)
+def test_what_a_clock_shows_may_become_text(expression: str, expected: str) -> None:
+    assert run(f"SELECT {expression} AS r FROM t", {"t": rows_of([EAST])}) == [{"r": expected}]
+
+
 TIMED: list[tuple[str, list[str], Json]] = [
     (
         "SELECT max(v) AS v FROM t",
@@ -521,3 +563,44 @@ def test_values_of_several_types_are_grouped_joined_and_passed_on() -> None:
 def test_what_rounds_estimates_or_invents_a_zone_is_refused(sql: str, words: str) -> None:
     with pytest.raises(ToolError, match=words):
         run(sql, {"t": [{"v": 1234567.89, "d": "2026-11-24T23:30:00-05:00"}]})
+
+
+HUGE = 2**127
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT v, n FROM t", "SELECT n, v AS w FROM t ORDER BY n", "SELECT v, n FROM t ORDER BY 2",
+        "SELECT * FROM t WHERE n = 0", "SELECT t.v FROM t JOIN u ON t.n = u.n",
+        "SELECT x.v FROM t AS x WHERE x.n = 0", "SELECT x.b FROM t AS x(a, b) ORDER BY x.a",
+        "SELECT v FROM t LIMIT 1", "SELECT n + 1 AS m, v FROM t ORDER BY m, 1",
+    ],
+)  # fmt: skip
+def test_a_column_that_is_only_passed_on_may_hold_any_number(sql: str) -> None:
+    tables: dict[str, Json] = {"t": rows_of([HUGE]), "u": [{"n": 0}]}
+    [row] = run(sql, tables)
+    assert HUGE in row.values()
+    if "*" in sql:
+        assert [*row] == ["n", "v"]
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT v FROM t ORDER BY v", "SELECT v, n FROM t ORDER BY 1",
+        "SELECT *, n FROM t ORDER BY 2",
+        "SELECT v AS w FROM t ORDER BY w", "SELECT DISTINCT v FROM t", "SELECT DISTINCT * FROM t",
+        "SELECT v, count(*) AS n FROM t GROUP BY ALL", "SELECT v, n FROM t GROUP BY 1, 2",
+        "SELECT v FROM t UNION SELECT n FROM t", "SELECT t.v FROM t JOIN u USING (v)",
+        "SELECT t.v FROM t NATURAL JOIN u", "SELECT n FROM t WHERE v IN (SELECT v FROM u)",
+        "SELECT x.b FROM t AS x(a, b) ORDER BY x.b", "SELECT v FROM (SELECT v FROM t) ORDER BY v",
+        "WITH c AS (SELECT * FROM t) SELECT v FROM c ORDER BY v", "SELECT v.hash() AS h FROM t",
+        "SELECT max(COLUMNS(*)) FROM t", "SELECT n FROM t ORDER BY v DESC", "SELECT t FROM t",
+        "SELECT CASE WHEN v > 1 THEN n END AS c FROM t", "SELECT v, n FROM t ORDER BY ALL",
+    ],
+)  # fmt: skip
+def test_a_column_that_is_compared_holds_its_numbers_exactly(sql: str) -> None:
+    tables: dict[str, Json] = {"t": rows_of([HUGE]), "u": rows_of([HUGE])}
+    with pytest.raises(ToolError, match=r"column 'v' of '[tu]' holds .* beyond 128 bits"):
+        run(sql, tables)

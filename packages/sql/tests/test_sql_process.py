@@ -18,7 +18,7 @@ from packages.sql.tests.sql_support import check, run
 from toolplan.plan.path import Json
 from toolplan.schema.tool import ToolError
 from toolplan_sql import SqlLimits, sql_tool
-from toolplan_sql import _process as processes
+from toolplan_sql import _database as processes
 
 pytestmark = pytest.mark.skipif(not Path("/proc").exists(), reason="it looks into /proc")
 
@@ -60,7 +60,7 @@ def test_a_statement_never_takes_more_than_its_memory(sql: str) -> None:
     script = f"""
         import asyncio, resource
         from toolplan_sql import SqlLimits, sql_tool
-        from toolplan_sql._process import IDLE
+        from toolplan_sql._database import IDLE
         from toolplan.schema.tool import ToolError
         tool = sql_tool(SqlLimits(seconds=20, memory_mb=200))
         found = tool.compute_output({{"sql": {sql!r}}}, {{}})
@@ -71,7 +71,7 @@ def test_a_statement_never_takes_more_than_its_memory(sql: str) -> None:
             print("refused:", error)
         assert asyncio.run(tool.call({{"sql": "SELECT 1 AS n"}}))["data"] == [{{"n": 1}}]
         for process in tuple(IDLE):
-            process.kill()
+            process.stop()
         print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss // 1024)
     """
     done = ran(program(script))
@@ -179,8 +179,8 @@ def test_an_interrupted_program_leaves_no_process() -> None:
         from toolplan_sql import sql_tool
         tool = sql_tool()
         tool.compute_output({{"sql": "SELECT 1 AS n"}}, {{}})
-        from toolplan_sql import _process
-        [process] = _process.PROCESSES
+        from toolplan_sql import _database
+        [process] = _database.STARTED
         print(process.pid, flush=True)
         signal.signal(signal.SIGALRM, lambda *_: os.kill(os.getpid(), signal.SIGINT))
         signal.setitimer(signal.ITIMER_REAL, 0.05)
@@ -188,7 +188,7 @@ def test_an_interrupted_program_leaves_no_process() -> None:
             for _ in range(1_000):
                 tool.compute_output({{"sql": {GROWING["hex"]!r}}}, {{}})
         except KeyboardInterrupt:
-            print("interrupted", len(_process.PROCESSES))
+            print("interrupted", len(_database.STARTED))
         print(tool.compute_output({{"sql": "SELECT 1 AS n"}}, {{}}).problems)
     """
     done = ran(program(script))
@@ -202,12 +202,12 @@ def test_the_process_ends_with_a_program_that_is_killed() -> None:
     script = f"""
         import asyncio, threading, time
         from toolplan_sql import sql_tool
-        from toolplan_sql import _process
+        from toolplan_sql import _database
         tool = sql_tool()
         tool.compute_output({{"sql": "SELECT 1 AS n"}}, {{}})
         def report():
             time.sleep(0.5)
-            print(*(each.pid for each in _process.PROCESSES), flush=True)
+            print(*(each.pid for each in _database.STARTED), flush=True)
         threading.Thread(target=report).start()
         asyncio.run(tool.call({{"sql": {FOREVER!r}}}))
     """

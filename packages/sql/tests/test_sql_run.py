@@ -13,7 +13,6 @@ from packages.sql.tests.sql_support import CLOSED, ROWS, SQL, check, run, table_
 from toolplan.plan.path import Json
 from toolplan.schema import Schema
 from toolplan.schema.tool import Effects, Toolbox, ToolError
-from toolplan_sql._check import Check
 from toolplan_sql._tool import call_sql
 from toolplan_sql._types import SqlLimits
 
@@ -70,8 +69,6 @@ def test_names_that_are_words_or_have_quotes_work_when_quoted() -> None:
 @pytest.mark.parametrize(
     ("sql", "expected"),
     [
-        ("SELECT CAST('nan' AS DOUBLE) AS x", None),
-        ("SELECT CAST('-inf' AS DOUBLE) AS x", None),
         ("SELECT 1.50 AS x", 1.5),
         (
             "SELECT 170141183460469231731687303715884105727 AS x",
@@ -85,7 +82,6 @@ def test_names_that_are_words_or_have_quotes_work_when_quoted() -> None:
         ("SELECT CAST('{\"a\": [1, null]}' AS JSON) AS x", {"a": [1, None]}),
         ("SELECT MAP {'a': 1, 'B c': NULL} AS x", {"a": 1, "B c": None}),
         ("SELECT NULL AS x", None),
-        ("SELECT [CAST('nan' AS DOUBLE)] AS x", [None]),
     ],
 )
 def test_results_are_json(sql: str, expected: Json) -> None:
@@ -94,6 +90,48 @@ def test_results_are_json(sql: str, expected: Json) -> None:
     found = check(sql)
     assert found.schema is not None
     assert found.schema.is_valid({"data": [row], "count": 1})
+
+
+@pytest.mark.parametrize("number", ["nan", "inf", "-inf"])
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT {} AS x", "SELECT [1.5, {}] AS x", "SELECT {{'a': [{}]}} AS x",
+        "SELECT MAP {{'a': {}}} AS x", "SELECT max(x) AS x FROM (SELECT {} AS x)",
+    ],
+)  # fmt: skip
+def test_a_number_that_json_cannot_say_fails_the_step(sql: str, number: str) -> None:
+    value = f"CAST('{number}' AS DOUBLE)"
+    with pytest.raises(ToolError, match=rf"A number of the result is {number}, which JSON"):
+        run(sql.format(value), {})
+    assert run(f"SELECT CAST({value} AS VARCHAR) AS x", {}) == [{"x": number}]
+    assert run(f"SELECT CASE WHEN isfinite({value}) THEN {value} END AS x", {}) == [{"x": None}]
+
+
+@pytest.mark.parametrize(
+    "divided",
+    [
+        "n / n", "x / x", "1 / n", "-1.5 / x", "n // n", "n % n", "x % x", "fmod(x, x)",
+        "x / sum(n) OVER ()",
+    ],
+)  # fmt: skip
+def test_a_division_by_zero_fails_the_step_unless_it_is_tried(divided: str) -> None:
+    rows: list[Json] = [{"n": 0, "x": 0.0, "f": 0.5}, {"n": 0, "x": 0.0, "f": 0.25}]
+    with pytest.raises(
+        ToolError, match=r"Division by zero.* to return NULL for this expression\.$"
+    ):
+        run(f"SELECT {divided} AS r FROM t", {"t": rows})
+    if "OVER" not in divided:
+        assert run(f"SELECT TRY({divided}) AS r FROM t LIMIT 1", {"t": rows}) == [{"r": None}]
+    assert run("SELECT f / nullif(n, 0) AS r FROM t LIMIT 1", {"t": rows}) == [{"r": None}]
+
+
+@pytest.mark.parametrize(
+    "sql", ["SELECT 1e300::DOUBLE * 1e300 AS x", "SELECT stddev(x) AS x FROM t"]
+)
+def test_a_number_beyond_doubles_is_never_null(sql: str) -> None:
+    with pytest.raises(ToolError, match=r"JSON cannot say|[Oo]ut of [Rr]ange"):
+        run(sql, {"t": [{"x": 1e300}, {"x": -1e300}]})
 
 
 @pytest.mark.parametrize(
@@ -342,7 +380,7 @@ def test_texts_are_tables_of_text_and_index() -> None:
 def test_rows_that_are_null_are_left_out_and_counted() -> None:
     tables: Json = {"t": [None, {"n": 1}, None], "u": [None, "a"]}
     sql = "SELECT n, text, index FROM t, u"
-    found = asyncio.run(call_sql({"sql": sql, "tables": tables}, SqlLimits(), Check(200, 20)))
+    found = asyncio.run(call_sql({"sql": sql, "tables": tables}, SqlLimits()))
     row: Json = {"n": 1, "text": "a", "index": 1}
     assert found == {"data": [row], "count": 1, "skipped": {"t": 2, "u": 1}}
     assert SQL.output is not None

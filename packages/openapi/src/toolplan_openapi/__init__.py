@@ -5,11 +5,9 @@
 """
 
 from toolplan_openapi._addresses import Guard, HostBlocked, Origin, Resolve
-from toolplan_openapi._document import Fault, RemoteReference
-from toolplan_openapi._http import Request, Response, Transport
+from toolplan_openapi._document import Fault, RemoteReference, read_document
+from toolplan_openapi._http import ClientCredentials, Request, Response, Transport
 from toolplan_openapi._operations import Operation, Operations, read_openapi
-from toolplan_openapi._security import ClientCredentials
-from toolplan_openapi._text import read_document
 from toolplan_openapi._toolbox import OpenApiToolbox, openapi_toolbox
 from toolplan_openapi._transport import HttpLimits, HttpTransport
 

@@ -1,20 +1,27 @@
-"""The document as it came in, and the references inside of it. Nothing outside is ever fetched.
+"""A document: its text read as JSON, and the references inside of it. Nothing outside is fetched.
 
 What reads a part of it raises RemoteReference where a reference leads out of the document, and
 Unusable where the part cannot be used.
+
+The text is JSON or YAML. In YAML, the type that a schema states decides what a scalar without
+quotes says. YAML takes `1.0`, `true` and `null` for other things than text by their look. A schema
+beside them knows better: `type: string, enum: [1.0]` means the text "1.0".
 """
 
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator
-from typing import Final, TypeAlias, TypeVar
+from typing import Final, TypeAlias, TypeVar, cast
 from urllib.parse import unquote
 
 from msgspec import Struct
 
 from toolplan.plan.model import escape_pointer, split_pointer
-from toolplan.plan.path import Json
+from toolplan.plan.path import Json, json_type
+from toolplan.plan.yaml_text import Plain, YamlError, read_yaml
+from toolplan.schema import value_types
 from toolplan.schema.tool import ToolObjectError
+from toolplan.tools.replies import read_json
 
 Node: TypeAlias = dict[str, Json]
 T = TypeVar("T", bound=str)
@@ -153,3 +160,133 @@ def free_name(wanted: str, taken: Container[str], between: str = "_") -> str:
 
 def _short(text: str) -> str:
     return text if len(text) <= 200 else text[:197] + "..."
+
+
+MAX_TEXT: Final = 50_000_000
+_MAX_DEPTH: Final = 200
+VALUES: Final = frozenset({"enum", "const", "default", "example", "examples"})
+TEXTS: Final = frozenset(
+    {"description", "format", "name", "openapi", "operationId", "pattern", "propertyName",
+     "summary", "title", "url", "version"}
+)  # fmt: skip
+LISTS_OF_TEXTS: Final = frozenset({"required", "tags"})
+KEPT: Final = VALUES | TEXTS | LISTS_OF_TEXTS
+"""Keywords whose plain scalars are read with their source text."""
+
+_OF_SCHEMAS: Final = frozenset({"type", "$ref", "properties", "allOf", "anyOf", "oneOf"})
+"""Keywords that tell a property named like a member of `VALUES` from the keyword itself."""
+
+
+def read_document(text: str) -> Json:
+    """Return the JSON value that `text` writes, in JSON or in YAML 1.2. Keys become text.
+
+    In YAML, scalars without quotes take the type that their schema states.
+
+    Raises:
+        ToolObjectError: it is neither, or too large.
+    """
+    return read_with_faults(text)[0]
+
+
+def read_with_faults(text: str) -> tuple[Json, tuple[str, ...]]:
+    """Return what `read_document` does, and sentences on scalars that fit no type stated."""
+    if len(text) > MAX_TEXT:
+        raise ToolObjectError(f"The document is longer than {MAX_TEXT} characters.")
+    text = text.removeprefix("\ufeff")
+    try:
+        return read_json(text), ()
+    except RecursionError:
+        raise ToolObjectError("The document is nested too deep.") from None
+    except ValueError as error:
+        if text.lstrip()[:1] in ("{", "["):
+            raise ToolObjectError(f"The document is not JSON: {error}.") from None
+    try:
+        read = read_yaml(text, max_depth=_MAX_DEPTH, plain_under=KEPT).value
+    except YamlError as error:
+        raise ToolObjectError(f"The document, line {error.line}: {error}") from None
+    reader = _Scalars()
+    return reader.settled(cast("_Unsettled", read)), tuple(reader.faults)
+
+
+_Unsettled: TypeAlias = (
+    "Plain | bool | int | float | str | list[_Unsettled] | dict[str, _Unsettled] | None"
+)
+
+
+class _Scalars:
+    """Gives each plain scalar its value. `faults` name the lines of those that fit no type."""
+
+    def __init__(self) -> None:
+        self.faults: list[str] = []
+        self._seen: dict[int, Json] = {}
+
+    def settled(self, node: _Unsettled) -> Json:
+        """Return `node`, a part of the document, with its plain scalars settled."""
+        match node:
+            case Plain():
+                return node.value
+            case list() | dict() if id(node) in self._seen:  # an alias names it again
+                return self._seen[id(node)]
+            case list():
+                items = self._seen[id(node)] = list[Json]()
+                items.extend(map(self.settled, node))
+                return items
+            case dict():
+                fields = self._seen[id(node)] = dict[str, Json]()
+                fields.update((key, self._field(key, value, node)) for key, value in node.items())
+                return fields
+            case _:
+                return node
+
+    def _field(self, key: str, value: _Unsettled, node: dict[str, _Unsettled]) -> Json:
+        if key in VALUES:
+            if isinstance(value, list) and key in ("enum", "examples"):
+                return [self._typed(each, node) for each in value]
+            is_schema = isinstance(value, dict) and _OF_SCHEMAS & value.keys() and not _types(node)
+            return self.settled(value) if is_schema else self._typed(value, node)
+        if key in TEXTS and isinstance(value, Plain):
+            return None if value.value is None else value.text
+        if key in LISTS_OF_TEXTS and isinstance(value, list):
+            return [each.text if isinstance(each, Plain) else self.settled(each) for each in value]
+        return self.settled(value)
+
+    def _typed(self, value: _Unsettled, schema: _Unsettled) -> Json:
+        """Return data as its schema types it."""
+        stated = schema if isinstance(schema, dict) else {}
+        match value:
+            case Plain():
+                return self._scalar(value, _types(stated))
+            case list():
+                return [self._typed(each, stated.get("items")) for each in value]
+            case dict():
+                named = stated.get("properties")
+                named = named if isinstance(named, dict) else {}
+                return {key: self._typed(each, named.get(key)) for key, each in value.items()}
+            case _:
+                return value
+
+    def _scalar(self, plain: Plain, types: frozenset[str]) -> Json:
+        text, value = plain.text, plain.value
+        if not types or types.intersection(value_types(value)):
+            return value
+        if value is None and text in ("", "~"):
+            return value
+        if "string" in types:
+            return text
+        if value is not None:
+            kinds = " or ".join(sorted(types))
+            what = f"{text[:100]!r} is {json_type(value)}, and its schema has the type {kinds}"
+            self.faults.append(f"The document, line {plain.line}: {what}.")
+        return value
+
+
+def _types(schema: dict[str, _Unsettled]) -> frozenset[str]:
+    """Return the types that a schema states; none where it states none."""
+    stated = schema.get("type")
+    listed = map(_word, stated if isinstance(stated, list) else [stated])
+    found = frozenset(each for each in listed if isinstance(each, str))
+    return found | {"null"} if found and _word(schema.get("nullable")) is True else found
+
+
+def _word(stated: _Unsettled) -> object:
+    return stated.value if isinstance(stated, Plain) else stated

@@ -14,9 +14,9 @@ from toolplan.schema.tool import Effects, Tool, ToolObjectError
 from toolplan.tools import plain_name
 from toolplan_openapi._bodies import Body, read_body, read_media, read_output
 from toolplan_openapi._document import Fault, Node, Place, Unusable, free_name, read_root
+from toolplan_openapi._http import Requirement, Scheme, read_requirements, read_schemes
 from toolplan_openapi._parameters import Parameter, read_parameters
 from toolplan_openapi._schemas import OPERATION_HINTS, Schemas, Use, shortened, without_properties
-from toolplan_openapi._security import Requirement, Scheme, read_requirements, read_schemes
 
 MAX_OPERATIONS: Final = 10_000
 

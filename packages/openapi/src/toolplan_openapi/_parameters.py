@@ -18,8 +18,8 @@ from msgspec.structs import asdict, replace
 from toolplan.plan.path import Json, json_type
 from toolplan.schema.tool import ToolError
 from toolplan_openapi._document import Node, Place, Unusable, free_name, one_of
+from toolplan_openapi._http import NEVER_SENT
 from toolplan_openapi._schemas import Schemas, Use, shortened
-from toolplan_openapi._security import NEVER_SENT
 
 Spot: TypeAlias = Literal["path", "query", "header", "cookie"]
 Style: TypeAlias = Literal[

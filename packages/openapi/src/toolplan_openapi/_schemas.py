@@ -78,7 +78,6 @@ class _Definition(Struct):
     node: Json
     references: tuple[str, ...] = ()
     size: int = 1
-    settled: bool = False
 
 
 class Schemas:
@@ -91,6 +90,8 @@ class Schemas:
         self._definitions: dict[tuple[Use, str], _Definition] = {}
         self._closures: dict[tuple[Use, tuple[str, ...]], Node] = {}
         self._work = 0
+        self._open: list[str] = []
+        """The definitions under way whose value is that of the part that is being converted."""
 
     def node(self, place: Place, use: Use) -> Json:
         """Return the schema at `place` with its references reading `#/$defs/NAME`.
@@ -107,7 +108,7 @@ class Schemas:
         if not isinstance(node, dict):
             return node
         while isinstance(reference := node.get("$ref"), str):
-            definition = self._settled(reference.removeprefix(_REFERENCE), use)
+            definition = self._defined(reference.removeprefix(_REFERENCE), use)
             siblings = {key: value for key, value in node.items() if key != "$ref"}
             only_describes = all(k in _ANNOTATIONS or k.startswith("x-") for k in siblings)
             if not isinstance(definition.node, dict) or not only_describes:
@@ -126,7 +127,7 @@ class Schemas:
         for name in names:  # it grows meanwhile
             if name in found:
                 continue
-            definition = self._settled(name, use)
+            definition = self._defined(name, use)
             room -= definition.size
             found[name] = definition.node if room >= 0 else {}
             if room >= 0:
@@ -134,42 +135,31 @@ class Schemas:
         self._closures[use, first] = found
         return found
 
-    def _settled(self, name: str, use: Use) -> _Definition:
-        """Return the definition `name` with no way through its alternatives back to itself."""
-        try:
-            return self._settle(name, use, [])
-        except RecursionError:
-            raise Unusable(self._pointers[name], "It is built of too many parts.") from None
-
-    def _settle(self, name: str, use: Use, open_: list[str]) -> _Definition:
-        definition = self._defined(name, use)
-        if definition.settled:
-            return definition
-        open_.append(name)
-        rings: set[str] = set()
-        for reference in _references(definition.node, in_place=True):
-            if reference in open_:
-                rings.add(_REFERENCE + reference)
-            else:
-                self._settle(reference, use, open_)
-        open_.pop()
-        if rings:
-            definition.node = _without(definition.node, rings)
-            definition.references = _references(definition.node)
-        definition.settled = True
-        return definition
-
     def _defined(self, name: str, use: Use) -> _Definition:
+        """Return the definition `name` with no way through its alternatives back to itself."""
         found = self._definitions.get((use, name))
         if found is None:
-            # known before it is converted, because it may refer to itself
-            found = self._definitions[use, name] = _Definition({})
-            before, pointer = self._work, self._pointers[name]
-            place = self._root.at(*split_pointer(pointer))
-            found.node = self._converted(place.value, place.pointer, use, 0)
-            found.size = self._work - before
-            found.references = _references(found.node)
+            place = self._root.at(*split_pointer(self._pointers[name]))
+            self._open.append(name)
+            try:
+                node = self._converted(place.value, place.pointer, use, 0)
+            except RecursionError:
+                raise Unusable(place.pointer, "It is built of too many parts.") from None
+            finally:
+                self._open.pop()
+            found = _Definition(node, _references(node), _size(node))
+            self._definitions[use, name] = found
         return found
+
+    def _without_ring(self, reference: Json, pointer: str, use: Use) -> Node:
+        """Return `reference`, nothing where it leads back to what it is an alternative of."""
+        made = self._reference_to(reference, pointer)
+        name = made.removeprefix(_REFERENCE)
+        if name in self._open:
+            return {}
+        if self._open:
+            self._defined(name, use)
+        return {"$ref": made}
 
     def _reference_to(self, reference: Json, pointer: str) -> str:
         """Return the `$ref` to the definition of what `reference`, at `pointer`, names."""
@@ -192,22 +182,31 @@ class Schemas:
         made = _plain_keywords(raw, use)
         self._work += sum(map(_size, made.values()))
         if "$ref" in raw:
-            made["$ref"] = self._reference_to(raw["$ref"], pointer)
+            made |= self._without_ring(raw["$ref"], pointer, use)
         inner = _changed(
-            raw, lambda child, way, _: self._converted(child, f"{pointer}/{way}", use, depth + 1)
+            raw, lambda child, way, key: self._child(child, f"{pointer}/{way}", key, use, depth + 1)
         )
         made.update(inner)
         made = _without_one_sided(made, raw, use)
         if "discriminator" in raw and "oneOf" in inner:
-            self._discriminate(made, raw["discriminator"], pointer)
+            self._discriminate(made, raw, pointer)
         return _nullable(made) if raw.get("nullable") is True else made
 
-    def _discriminate(self, made: Node, discriminator: Json, pointer: str) -> None:
+    def _child(self, raw: Json, pointer: str, keyword: str, use: Use, depth: int) -> Json:
+        if keyword in _IN_PLACE:
+            return self._converted(raw, pointer, use, depth)
+        open_, self._open = self._open, []  # it speaks of another value
+        try:
+            return self._converted(raw, pointer, use, depth)
+        finally:
+            self._open = open_
+
+    def _discriminate(self, made: Node, raw: Node, pointer: str) -> None:
         """Distinguish the alternatives of `made` by a property; one that fits is enough then.
 
         An alternative that the mapping does not name goes by the name of its definition.
         """
-        stated = replace(self._root, value=discriminator)
+        stated = replace(self._root, value=raw["discriminator"])
         if not (name := stated.text("propertyName")):
             return
         named: dict[str, list[Json]] = {}
@@ -222,11 +221,16 @@ class Schemas:
             except Unusable:
                 continue  # it names nothing, so it distinguishes nothing
         options: list[Json] = []
-        for option in replace(self._root, value=made.pop("oneOf")).each():
-            reference = option.text("$ref")
+        alternatives = replace(self._root, value=raw["oneOf"]).each()
+        converted = replace(self._root, value=made.pop("oneOf")).items
+        for alternative, option in zip(alternatives, converted, strict=True):
+            if "$ref" not in alternative.node:
+                options.append(option)
+                continue
+            reference = self._reference_to(alternative.node["$ref"], pointer)
             values: list[Json] = named.get(reference, [reference.removeprefix(_REFERENCE)])
             tag: Node = {"properties": {name: {"enum": values}}, "required": [name]}
-            options.append({"allOf": [option.value, tag]} if reference else option.value)
+            options.append({"allOf": [option, tag]})
         made["anyOf"] = options
 
 
@@ -340,17 +344,13 @@ def _changed(node: Node, change: Callable[[Json, str, str], Json]) -> Node:
     return made
 
 
-def _references(node: Json, *, in_place: bool = False) -> tuple[str, ...]:
-    """Return the names of the definitions that `node` refers to, outermost first.
-
-    With `in_place` only those that speak about the same value as `node`.
-    """
+def _references(node: Json) -> tuple[str, ...]:
+    """Return the names of the definitions that `node` refers to, outermost first."""
     found: dict[str, None] = {}
     level: list[Json] = [node]
 
-    def below(child: Json, _: str, keyword: str) -> Json:
-        if not in_place or keyword in _IN_PLACE:
-            deeper.append(child)
+    def below(child: Json, _way: str, _keyword: str) -> Json:
+        deeper.append(child)
         return child
 
     while level:
@@ -362,14 +362,3 @@ def _references(node: Json, *, in_place: bool = False) -> tuple[str, ...]:
                 _changed(each, below)
         level = deeper
     return tuple(found)
-
-
-def _without(node: Json, rings: set[str]) -> Json:
-    """Return `node` without the references `rings` that speak about its own value."""
-    if not isinstance(node, dict):
-        return node
-    kept = {key: value for key, value in node.items() if key != "$ref" or value not in rings}
-    inner = _changed(
-        kept, lambda child, _, keyword: _without(child, rings) if keyword in _IN_PLACE else child
-    )
-    return {**kept, **inner}

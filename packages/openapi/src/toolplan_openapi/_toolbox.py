@@ -17,15 +17,16 @@ from toolplan.schema.tool import Arguments, Tool, Toolbox, ToolError, ToolObject
 from toolplan.schema.tool_call import current_call, report_page
 from toolplan_openapi._addresses import Guard, Origin, origin_of
 from toolplan_openapi._document import Fault
-from toolplan_openapi._http import Credentials, Transport
-from toolplan_openapi._messages import answer_of, request_of
-from toolplan_openapi._operations import Operation, Operations, read_openapi
-from toolplan_openapi._security import (
+from toolplan_openapi._http import (
     ClientCredentials,
+    Credentials,
+    Transport,
     chosen,
     read_credentials,
     read_headers,
 )
+from toolplan_openapi._messages import answer_of, request_of
+from toolplan_openapi._operations import Operation, Operations, read_openapi
 from toolplan_openapi._transport import HttpLimits, HttpTransport
 
 _NOTHING: Final[Mapping[str, str]] = MappingProxyType({})

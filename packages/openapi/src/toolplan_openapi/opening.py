@@ -12,8 +12,8 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from toolplan.schema.tool import ToolObjectError
 from toolplan.tools import OpenedTools, SourceContext, ToolSource
 from toolplan.tools.tool_files import json_in, path_of
-from toolplan_openapi._security import ClientCredentials
-from toolplan_openapi._text import read_with_faults
+from toolplan_openapi._document import read_with_faults
+from toolplan_openapi._http import ClientCredentials
 from toolplan_openapi._toolbox import openapi_toolbox
 
 

@@ -49,6 +49,7 @@ ENTRIES = (
 
 MOST_IN_DOUBLE = 2**53
 
+_CLOCK_TYPE = re.compile(r'"id": "TIMESTAMP(_\w+)?"')
 _PLAN = "SELECT json_serialize_plan(?, skip_null := true, skip_empty := true)"
 
 _COMPARES = ("COMPARE_LESS", "COMPARE_GREATER")
@@ -92,21 +93,26 @@ class Child:
     def __init__(self, library: _Driver) -> None:
         self._library = library
         self._connection: duckdb.DuckDBPyConnection
+        self._is_open = False
         self._at_start = 0.0
 
     def open(self, config: dict[str, Any], memory_mb: int) -> None:
-        """Open an empty database; the first one sets the memory that this process may use."""
+        """Open a database unless one is; the first sets the memory that this process may use."""
+        if self._is_open:
+            return
         self._connection = self._library.connect(":memory:", config=config)
         self._connection.execute("SET TimeZone = 'UTC'")
         for macro in ENTRIES:
             self._connection.execute(macro)
         self._connection.execute("SET lock_configuration = true")  # last: no setting changes now
+        self._is_open = True
         if not self._at_start:
             self._at_start = megabytes()
             bound_memory(self._at_start + memory_mb)
 
     def close(self) -> bool:
         """Close the database; return whether the process is as good as new."""
+        self._is_open = False
         self._connection.close()
         del self._connection  # its memory is measured in the next line
         return megabytes() < self._at_start + KEPT_MEGABYTES
@@ -135,7 +141,8 @@ class Child:
         """
         columns = [each for _, each, _ in self._columns(text)]
         row = self._connection.execute(_PLAN, [text]).fetchone()
-        plan = json.loads(row[0]) if row else {"error": True}
+        # DuckDB writes a constant that is no number in its own way
+        plan = json.loads(row[0].replace('"value":NAN', '"value":NaN')) if row else {"error": True}
         if plan["error"]:
             raise _Unsayable(f"The statement has no plan: {plan.get('error_message')}")
         return [columns, _calls(plan)]
@@ -193,7 +200,7 @@ def _calls(plan: _Json) -> list[list[Any]]:
                 # comparisons are functions too, of any types
                 is_scalar = kind == "BOUND_FUNCTION" and not node["type"].startswith("COMPARE")
                 result = str(node.get("return_type", {}).get("id"))
-                found.append([name, types, result, _constant(node), is_scalar])
+                found.append([name, types, result, _constant(node), is_scalar, _drops_zone(node)])
             pending.extend(node.values())
     return found
 
@@ -213,6 +220,20 @@ def _ordered_json(node: dict[str, _Json]) -> Iterator[str]:
     for each in ordered:
         if '"alias": "JSON"' in json.dumps(each.get("return_type")):
             yield each.get("alias") or name or "a value"
+
+
+def _drops_zone(node: dict[str, _Json]) -> bool:
+    """Return whether a function turns times into text that says nothing of their zone."""
+    given, made = (json.dumps(node.get(key)) for key in ("arguments", "return_type"))
+    times, left = (len(_CLOCK_TYPE.findall(text)) for text in (given, made))
+    name = str(node["qname"]["path"][-1]).lower()
+    if name == "strftime":
+        constants: list[_Json] = [each.get("value") for each in node.get("children", [])]
+        formats = [str(each["value"]) for each in constants if each and not each["is_null"]]
+        return times > 0 and (not formats or any(re.search("%[zZ]", each) for each in formats))
+    if node["type"] == "OPERATOR_CAST":
+        return times > left and '"VARCHAR"' in made
+    return times > 0 and "json" in name
 
 
 def _constant(node: dict[str, _Json]) -> str:
@@ -275,7 +296,12 @@ def _number(value: _Driver) -> _Json:
         if abs(value) > MOST_IN_DOUBLE and value == value.to_integral_value():
             return int(value)
         return _float(str(value))
-    return value if isfinite(value) else None  # NaN and infinities have no JSON
+    if not isfinite(value):
+        raise _Unsayable(
+            f"A number of the result is {value}, which JSON cannot say; turn it into null by"
+            " CASE WHEN isfinite(…) THEN … END, or into text by CAST(… AS VARCHAR)."
+        )
+    return value
 
 
 def _float(text: str) -> float:
@@ -378,7 +404,7 @@ def main() -> None:
     os.dup2(2, 1)  # whatever a library prints is no reply
     requests = queue.SimpleQueue[bytes]()
     threading.Thread(target=_read, args=(sys.stdin.buffer, requests), daemon=True).start()
-    sys.path[:] = json.loads(requests.get())
+    sys.path[:] = json.loads(sys.argv[1])
     child = Child(import_module("duckdb"))
     while True:
         replies.write(_answer(child, requests.get()))

@@ -1,32 +1,40 @@
-"""A DuckDB database for one statement: in a process of its own, locked, and can be stopped."""
+"""A DuckDB database in a process of its own: locked, bounded, and it can be stopped.
+
+What a statement builds while it is bound or run, DuckDB counts only in part. So it runs in a
+process of its own (`_child.py`) with a bound on its memory that the system holds: one that takes
+too much or too long is killed, and this program lives. A database that did no harm is emptied and
+used again, because starting one takes longer than most statements do.
+"""
 
 from __future__ import annotations
 
+import atexit
 import json
+import os
+import re
+import subprocess
+import sys
 import threading
+from collections import deque
 from collections.abc import Collection, Generator, Iterable, Mapping, Sequence
-from contextlib import contextmanager
-from typing import Any, Final, Self
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, Final
 
 from msgspec import Struct, convert
 
 from toolplan.plan.path import Json
-from toolplan_sql._faults import Exhausted, SqlFault, Stopped
+from toolplan_sql._faults import Exhausted, SqlFault, Stopped, read_fault
 from toolplan_sql._functions import CAST, Call, Functions, Overload, functions_of
-from toolplan_sql._lineage import Lost, StatementLineage
-from toolplan_sql._process import Process, release, take
-from toolplan_sql._statement import TOO_DEEP, Statement, examine, too_deep
-from toolplan_sql._tree import Node
-from toolplan_sql._types import (
-    MAX_TEXT,
-    Columns,
-    ColumnType,
-    Scalar,
-    Table,
-    quoted,
-    sql_type,
-)
+from toolplan_sql._statement import TOO_DEEP, Node, Statement, examine, too_deep
+from toolplan_sql._types import MAX_TEXT, Columns, ColumnType, Scalar, quoted, sql_type
 from toolplan_sql._values import shown, storable
+
+_SCRIPT: Final = Path(__file__).with_name("_child.py")
+_MOST_IDLE: Final = 4
+_NO_MEMORY: Final = re.compile("Out of Memory|Allocation failure|ailed to allocate|bad_alloc")
+_INHERITED: Final = ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "PATH", "SYSTEMROOT", "TMPDIR")
+"""Variables that loading the library may need; others, such as keys, are not passed on."""
 
 _NO_COLUMNS: Final = "__no_columns__"
 """The one column of a table of which no column is known; it is in no result."""
@@ -43,8 +51,8 @@ _WORDS: Final = {
     "TIMESTAMP": "date-time",
 }
 """Types of which a text that stands in the statement must be a value, with their words."""
-_FUNCTIONS: Final[list[Functions]] = []  # the one of the library, once it is known
 
+_FUNCTIONS: Final[list[Functions]] = []  # those of the library, once they are known
 
 _CONFIG: Final = {
     "enable_external_access": "false",
@@ -53,6 +61,7 @@ _CONFIG: Final = {
     "allow_community_extensions": "false",
     "python_enable_replacements": "false",
     "temp_directory": "",
+    "ieee_floating_point_ops": "false",  # a division by zero is an error, of fractions too
     # one thread: the same rows in the same order, and the same sums, each time
     "threads": "1",
 }
@@ -74,98 +83,83 @@ class Bound(Struct, frozen=True, array_like=True):
 
 
 class Database:
-    """An empty database in memory, locked: no files, no network, no extensions, no settings.
+    """An empty database in memory: no files, no network, no extensions, no settings.
 
-    One thread at a time may use it; any thread may `stop` it.
+    One thread at a time may use it; any thread may `stop` it. After any error but a fault of the
+    database it is stopped.
     """
 
     def __init__(self, memory_mb: int) -> None:
-        """Open it in a process that may use about `memory_mb` megabytes.
+        """Start it in a process that may use about `memory_mb` megabytes.
 
         Raises:
             SqlFault: no process can be started.
         """
-        self._stopped = False
-        self._closing = threading.Lock()
-        self._closed = False
-        self._created: set[str] = set()
-        self._process = take(memory_mb)
-        config = _CONFIG | {"memory_limit": f"{memory_mb}MB"}
-        opening = ("open", config, memory_mb + _SLACK_MB)
+        self.memory_mb = memory_mb
+        self._owner = os.getpid()
+        self._is_stopped = False
+        self._views: set[str] = set()
+        self._has_rows = False
+        if not sys.executable:
+            raise SqlFault("SQL runs in a process of its own, and there is no Python to start.")
+        paths = [os.path.abspath(each) for each in sys.path]
         try:
-            self._process.ask(*opening)
-        except Exhausted:  # it ended while it was idle
-            self._process = Process(memory_mb)
-            self._process.ask(*opening)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
+            self._process = subprocess.Popen(  # noqa: S603 - a script of ours, no text of others
+                [sys.executable, "-I", "-S", str(_SCRIPT), json.dumps(paths)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                env={name: os.environ[name] for name in _INHERITED if name in os.environ},
+                start_new_session=True,  # Ctrl-C at the terminal is for this program alone
+            )
+        except OSError as error:
+            raise SqlFault(
+                f"SQL runs in a process of its own, which cannot start: {error}."
+            ) from error
+        self.pid = self._process.pid
+        STARTED.add(self)
+        self.open()
 
     @property
-    def is_alive(self) -> bool:
-        """Whether its process has not ended."""
-        return self._process.is_alive
+    def is_ours(self) -> bool:
+        """Whether this program started it, and not the one that this was forked from."""
+        return self._owner == os.getpid()
 
-    def close(self) -> None:
-        """Close it; closing twice does no harm."""
-        with self._closing:
-            if self._closed:
-                return
-            self._closed = True
-        try:
-            is_good = not self._stopped and self._process.ask("close") is True
-        except SqlFault:
-            is_good = False
-        if is_good:
-            release(self._process)
-        else:
-            self._process.kill()
-
-    def clear(self) -> None:
-        """Take away all tables.
+    def open(self) -> None:
+        """Open an empty database unless there is one.
 
         Raises:
-            Stopped: it was stopped, and can be used no more.
+            Exhausted: the process ended.
         """
-        for name in self._created:
-            self._execute(f"DROP VIEW {quoted(name)}")
-        self._created.clear()
+        config = _CONFIG | {"memory_limit": f"{self.memory_mb}MB"}
+        self._ask("open", config, self.memory_mb + _SLACK_MB)
+
+    def clear(self) -> bool:
+        """Take away all tables; return whether the process is as good as new."""
+        has_rows, self._has_rows = self._has_rows, False
+        try:
+            if has_rows:  # closing it frees their memory
+                return self._ask("close") is True
+            while self._views:
+                self._execute(f"DROP VIEW {quoted(self._views.pop())}")
+        except SqlFault:
+            return False
+        finally:
+            self._views.clear()
+        return not self._is_stopped
 
     def stop(self) -> None:
-        """Make what is running, and whatever would run next, end with `Stopped`."""
-        with self._closing:
-            if not self._closed:
-                self._stopped = True
-                self._process.kill()
-
-    @contextmanager
-    def limited(self, seconds: float) -> Generator[None]:
-        """Stop the database after `seconds`, unless the block is over by then.
-
-        Raises:
-            SqlFault: it was stopped so.
-        """
-        ran_out = threading.Event()
-
-        def stop() -> None:
-            ran_out.set()
-            self.stop()
-
-        timer = threading.Timer(seconds, stop)
-        timer.daemon = True
-        timer.start()
-        try:
-            yield
-        except Stopped as fault:
-            if ran_out.is_set():
-                raise SqlFault(f"The statement took longer than {seconds:g} s.") from fault
-            raise
-        finally:
-            timer.cancel()
-            timer.join()  # it could stop the next user of this database
+        """Kill the process: what is running, and whatever would run next, ends with `Stopped`."""
+        self._is_stopped = True
+        STARTED.discard(self)
+        if not self.is_ours:
+            return
+        self._process.kill()
+        self._process.wait()
+        for pipe in (self._process.stdin, self._process.stdout):
+            with suppress(OSError):  # what was not sent cannot be
+                if pipe is not None:
+                    pipe.close()
 
     def statement(self, text: str, tables: Collection[str] | None) -> Statement:
         """Read `text`; what may not run is listed in the statement's `problems`.
@@ -178,14 +172,7 @@ class Database:
             raise
         except SqlFault as fault:
             return Statement(text, (str(fault),))
-        return examine(text, tree, tables, self._functions())
-
-    def lineage(self, statement: Statement, tables: Mapping[str, Table]) -> StatementLineage | None:
-        """Return the lineage of the result of `statement`, None where it cannot be followed."""
-        try:
-            return StatementLineage(statement.tree, tables, self._functions().over_rows)
-        except (Lost, RecursionError):
-            return None
+        return examine(text, tree, tables, self.functions())
 
     def _tree(self, text: str) -> Node:
         """Return the syntax tree of `text`.
@@ -222,7 +209,8 @@ class Database:
                     "Only a plain SELECT is allowed (PIVOT needs the list of its values: IN (…))."
                 )
 
-    def _functions(self) -> Functions:
+    def functions(self) -> Functions:
+        """Return the functions that a statement may call."""
         if not _FUNCTIONS:
             rows = convert(self._ask("functions"), list[Overload])
             _FUNCTIONS.append(functions_of(rows))
@@ -245,6 +233,7 @@ class Database:
         ]
         rows = quoted(f"rows of {name}")
         typed = "".join(f", c{at} {sql_type(columns[key])}" for at, key in enumerate(stored))
+        self._has_rows = True
         self._execute(f"CREATE TABLE {rows} (n BIGINT{typed})")
         read = "".join(f", unnest(CAST(?::JSON AS {sql_type(columns[key])}[]))" for key in stored)
         for start in range(0, count, _ROWS_AT_ONCE):
@@ -267,7 +256,7 @@ class Database:
             listed.append(f"{places.get(key) or null} AS {quoted(key)}")
         words = ("CREATE OR REPLACE VIEW", quoted(name), "AS SELECT", ", ".join(listed))
         self._execute(" ".join((*words, "FROM", rows)))
-        self._created.add(name)
+        self._views.add(name)
 
     def bind(self, statement: Statement) -> Bound:
         """Return what `statement` would give; no row is read.
@@ -277,7 +266,7 @@ class Database:
             SqlFault: its names or types do not fit the tables, or it calls what it may not.
         """
         bound = convert(self._ask("bind", statement.text), Bound)
-        if problem := self._functions().problem(bound.calls):
+        if problem := self.functions().problem(bound.calls):
             raise SqlFault(problem)
         return bound
 
@@ -317,13 +306,113 @@ class Database:
         return convert(self._ask("execute", text, parameters), list[Any] | None)
 
     def _ask(self, operation: str, *arguments: object) -> Json:
+        """Return what `operation` of the child process gives.
+
+        Raises:
+            SqlFault: the database reports an error.
+            Exhausted: the process ended, because it used too much memory or was killed.
+            Stopped: it was stopped before.
+        """
+        given, taken = self._process.stdin, self._process.stdout
+        request = json.dumps([operation, *arguments]).encode() + b"\n"
         try:
-            if not self._stopped:
-                return self._process.ask(operation, *arguments)
-        except Exhausted:
-            if not self._stopped:
-                raise
-        raise Stopped("The statement was stopped.")
+            if given is None or taken is None:
+                raise self._ended()
+            given.write(request)
+            given.flush()
+            reply = json.loads(taken.readline())
+        except (OSError, ValueError) as error:  # it ended, in the middle of a line perhaps
+            raise self._ended() from error
+        except BaseException:
+            self.stop()
+            raise
+        match reply:
+            case ["ok", value]:
+                return value
+            case ["result", str(text)]:
+                raise SqlFault(text)
+            case ["error", str(text)] if not _NO_MEMORY.search(text):
+                raise read_fault(text)
+            case _:  # what it holds now is not known
+                raise self._ended()
+
+    def _ended(self) -> Stopped:
+        if self._is_stopped:
+            return Stopped("The statement was stopped.")
+        self.stop()
+        return Exhausted(self.memory_mb)
+
+
+STARTED: Final = set[Database]()
+"""All databases whose process was not ended."""
+
+IDLE: Final = deque[Database]()
+"""Empty databases for the next statements."""
+
+_LOCK: Final = threading.Lock()
+
+
+@contextmanager
+def opened(memory_mb: int, seconds: float) -> Generator[Database]:
+    """Yield an empty database with `memory_mb` megabytes, and stop it after `seconds`.
+
+    Raises:
+        SqlFault: it was stopped so, or no process can be started.
+    """
+    database = _taken(memory_mb)
+    ran_out = threading.Event()
+
+    def stop() -> None:
+        ran_out.set()
+        database.stop()
+
+    timer = threading.Timer(seconds, stop)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield database
+    except Stopped as fault:
+        if ran_out.is_set():
+            raise SqlFault(f"The statement took longer than {seconds:g} s.") from fault
+        raise
+    finally:
+        timer.cancel()
+        timer.join()  # it could stop the next user of this database
+        _release(database)
+
+
+def _taken(memory_mb: int) -> Database:
+    while True:
+        with _LOCK:
+            for each in tuple(IDLE):
+                if not each.is_ours:  # this program was forked
+                    IDLE.remove(each)
+            found = next((each for each in IDLE if each.memory_mb == memory_mb), None)
+            if found is not None:
+                IDLE.remove(found)
+        if found is None:
+            return Database(memory_mb)
+        with suppress(SqlFault):  # it ended while it was idle
+            found.open()
+            return found
+
+
+def _release(database: Database) -> None:
+    """Keep `database` for the next statement if it is as good as new."""
+    if not database.clear():
+        database.stop()
+        return
+    with _LOCK:
+        IDLE.append(database)
+        surplus = IDLE.popleft() if len(IDLE) > _MOST_IDLE else None
+    if surplus is not None:
+        surplus.stop()
+
+
+@atexit.register
+def _end_all() -> None:
+    for database in tuple(STARTED):
+        database.stop()
 
 
 def result_fault(columns: Sequence[ResultColumn]) -> str | None:

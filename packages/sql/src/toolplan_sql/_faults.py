@@ -66,6 +66,7 @@ def _one_line(text: str) -> str:
     head = head.partition("\nPossible solutions")[0]
     line = " ".join(head.split())
     line = re.sub(r"^[A-Z][A-Za-z ]*? Error: ", "", line)
+    line = re.sub(r",? or SET \w+=.*", ".", line)  # no statement can set anything
     line = line.removesuffix("You might need to add explicit type casts.").rstrip()
     line = line[:1].upper() + line[1:]
     return line if line.endswith((".", "!", "?")) else line + "."

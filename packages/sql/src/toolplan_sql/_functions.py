@@ -44,6 +44,7 @@ class Call(NamedTuple):
 
     Casts are called `CAST` or `TRY_CAST`, and have the text that they read, if it stands in the
     statement. What compares or sorts JSON is called `ORDER`, and has the name of what it orders.
+    `drops_zone`: it turns times into text that says nothing of their zone.
     """
 
     name: str
@@ -51,6 +52,7 @@ class Call(NamedTuple):
     result: str = ""
     literal: str = ""
     is_scalar: bool = True
+    drops_zone: bool = False
 
 
 class Overload(NamedTuple):

@@ -11,12 +11,14 @@ import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from decimal import Decimal
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final
 
 from toolplan.plan.path import EVERY, Json
 from toolplan_sql._faults import SqlFault
 from toolplan_sql._functions import CAST, TRY_CAST, Call
-from toolplan_sql._lineage import Paths, StatementLineage
+from toolplan_sql._lineage import StatementLineage
+from toolplan_sql._relations import Paths
+from toolplan_sql._tables import Column, Name
 from toolplan_sql._times import (
     Moment,
     disordered,
@@ -38,9 +40,6 @@ from toolplan_sql._types import (
 )
 from toolplan_sql._values import MOST_IN_DOUBLE, decimal_type, numbers, shown
 
-Name: TypeAlias = tuple[str, str]
-"""A table and a column, as they are written."""
-
 _ROUNDING: Final = frozenset({"DOUBLE", "FLOAT"})
 _EXACT: Final = re.compile(r"U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|DECIMAL\b.*")
 _NUMBER: Final = re.compile(r"[-+]?\d+(\.\d*)?", re.ASCII)
@@ -50,30 +49,11 @@ _AS_TEXT: Final = "Declare it as 'string' in 'columns' to read it as text."
 _IN_UTC: Final = "Give 'zone', as UTC, to read all times by the clocks of one zone."
 
 
-class Column(NamedTuple):
-    """A column of a table: the types that it may be read as, and its values, one for each row."""
-
-    name: Name
-    readings: tuple[ColumnType, ...]
-    values: Sequence[Json]
-    is_declared: bool = False
-    is_computed: bool = True
-    is_met: bool = True
-
-    @property
-    def words(self) -> str:
-        return f"column {self.name[1]!r} of {self.name[0]!r}"
-
-
-def passed_on(column: Column) -> tuple[ColumnType, ...]:
-    """Return the readings of a column that a statement only passes on: its values stay as text."""
-    parts = [part for each in column.readings[:1] for part in parts_of(each)]
-    changes = any(part is Scalar.DATE_TIME or isinstance(part, DecimalOf) for part in parts)
-    return (Scalar.JSON,) if changes or _odd_numbers([column]) else column.readings
-
-
 class Originals:
-    """The numbers and times of the columns that a statement compares or computes with."""
+    """The numbers and times of the columns that a statement reads.
+
+    Of those that it only passes on, values stay as text where a type could change it.
+    """
 
     def __init__(
         self,
@@ -90,12 +70,20 @@ class Originals:
         Raises:
             SqlFault: a value cannot be held exactly.
         """
-        self._columns = {each.name: each for each in columns}
         self._names = names
         self._lineage = lineage
         self._is_in_zone = is_in_zone
+        used = frozenset(names) if lineage is None else self._named(lineage.computed)
+        self._met = used if lineage is None else self._named(lineage.met)
+        self._columns: dict[Name, Column] = {}
+        self._passed_on: list[Column] = []
         self._times: dict[Name, list[Moment]] = {}
-        for name, column in self._columns.items():
+        for column in columns:
+            name = column.name
+            if name not in used:
+                self._passed_on.append(column)
+                continue
+            self._columns[name] = column
             _require_numbers(column)
             if column.readings and Scalar.DATE_TIME in parts_of(column.readings[0]):
                 self._times[name] = list(moments(column.values))
@@ -122,7 +110,8 @@ class Originals:
 
     def readings(self) -> dict[Name, tuple[ColumnType, ...]]:
         """Return the readings of each column: decimals where doubles would meet large integers."""
-        return {name: self._reading(each) for name, each in self._columns.items()}
+        kept = {each.name: _kept(each) for each in self._passed_on}
+        return kept | {name: self._reading(each) for name, each in self._columns.items()}
 
     def _reading(self, column: Column) -> tuple[ColumnType, ...]:
         if column.readings[:1] != (Scalar.NUMBER,):
@@ -200,13 +189,19 @@ class Originals:
                 "The statement takes times for those of UTC, and"
                 f" {self._place(*away[0])}. {_IN_UTC}"
             )
+        zoned = next((each for each in every if each[1].offset is not None), None)
+        if zoned and any(call.drops_zone for call in calls):
+            raise SqlFault(
+                "The statement turns times into text that says nothing of their zone, and"
+                f" {self._place(*zoned)}. {_AS_TEXT}"
+            )
         for name in self._times:
             self._require_order(name, calls)
 
     def _require_order(self, name: Name, calls: Sequence[Call]) -> None:
         """Raise where the times that meet in a column cannot be compared by their clocks."""
         met = {name, *self._meeting(name)}
-        group = [each for each in self._times if each in met and self._columns[each].is_met]
+        group = [each for each in self._times if each in met & self._met]
         listed = [(each, time) for each in group for time in self._times[each]]
         zoned = next((each for each in listed if each[1].offset is not None), None)
         if zoned is None:
@@ -349,6 +344,13 @@ def _odd_numbers(columns: Iterable[Column]) -> dict[tuple[bool, float], float]:
         for each in column.readings[:1]:
             refined(each, column.values, take)
     return odd
+
+
+def _kept(column: Column) -> tuple[ColumnType, ...]:
+    """Return the readings of a column that is only passed on: its values stay as text."""
+    parts = [part for each in column.readings[:1] for part in parts_of(each)]
+    changes = any(part is Scalar.DATE_TIME or isinstance(part, DecimalOf) for part in parts)
+    return (Scalar.JSON,) if changes or _odd_numbers([column]) else column.readings
 
 
 def _require_numbers(column: Column) -> None:

@@ -9,28 +9,162 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Mapping
-from typing import Final
+from typing import Final, TypeAlias
 
 from msgspec import Struct, field
 
 from toolplan.plan.diagnostics import did_you_mean, near
 from toolplan.plan.path import Json
 from toolplan_sql._functions import Functions
-from toolplan_sql._tree import (
-    Node,
-    arguments_of,
-    column_names,
-    computed_names,
-    list_at,
-    literal_of,
-    node_at,
-    nodes_at,
-    nodes_of,
-    string_of,
-    text_of,
-    texts_at,
-)
 from toolplan_sql._values import Use
+
+Node: TypeAlias = dict[str, Json]
+
+_COLUMNS: Final = frozenset({"COLUMN_REF", "SUBQUERY", "STAR", "POSITIONAL_REFERENCE"})
+_CLOCK_PARTS: Final = frozenset({
+    "century", "date_part", "date_trunc", "datepart", "datetrunc", "day", "dayname", "dayofmonth",
+    "dayofweek", "dayofyear", "decade", "hour", "isodow", "isoyear", "last_day", "minute",
+    "month", "monthname", "quarter", "second", "strftime", "time_bucket", "week", "weekday",
+    "weekofyear", "year", "yearweek"
+})  # fmt: skip
+
+
+def nodes_of(tree: Json) -> Iterator[Node]:
+    """Yield all objects of `tree`, each before those within it."""
+    pending: list[Json] = [tree]
+    while pending:
+        value = pending.pop()
+        if isinstance(value, dict):
+            yield value
+            pending.extend(reversed(list(value.values())))
+        elif isinstance(value, list):
+            pending.extend(reversed(value))
+
+
+def text_of(node: Node, key: str) -> str:
+    """Return a field that is text; empty where it is not."""
+    value = node.get(key)
+    return value if isinstance(value, str) else ""
+
+
+def node_at(node: Node, *keys: str) -> Node:
+    """Return the object at a path of keys, empty where there is none."""
+    for key in keys:
+        inner = node.get(key)
+        node = inner if isinstance(inner, dict) else {}
+    return node
+
+
+def list_at(node: Node, key: str) -> list[Json]:
+    """Return a field that is a list; empty where it is not."""
+    value = node.get(key)
+    return value if isinstance(value, list) else []
+
+
+def nodes_at(node: Node, key: str) -> list[Node]:
+    """Return the objects of a list."""
+    return [each for each in list_at(node, key) if isinstance(each, dict)]
+
+
+def texts_at(node: Node, key: str) -> list[str]:
+    """Return a list as texts."""
+    return list(map(str, list_at(node, key)))
+
+
+def arguments_of(node: Node) -> list[Node]:
+    """Return the arguments of a function."""
+    return [node_at(each, "expression") for each in nodes_at(node, "arguments")]
+
+
+def literal_of(expression: Node) -> str | None:
+    """Return the text of a literal, None where it is none."""
+    literal = node_at(expression, "literal")
+    return text_of(literal, "text") if expression.get("class") == "CONSTANT" and literal else None
+
+
+def integer_of(expression: Node) -> int | None:
+    """Return the number that a literal of up to nine digits says, or None."""
+    text = literal_of(expression)
+    return int(text) if text is not None and re.fullmatch(r"[0-9]{1,9}", text) else None
+
+
+def string_of(expression: Node) -> str | None:
+    """Return the text of a literal that is a text, or None."""
+    is_text = node_at(expression, "literal").get("kind") == "STRING"
+    return literal_of(expression) if is_text else None
+
+
+def operands_of(node: Node) -> list[Node]:
+    """Return the operands of an expression."""
+    found = (node_at(node, key) for key in ("left", "right", "input", "lower", "upper", "child"))
+    return [*filter(None, found), *nodes_at(node, "children"), *arguments_of(node)]
+
+
+def is_comparison(node: Node) -> bool:
+    """Return whether an expression compares its operands."""
+    kinds = {str(node.get("class")), str(node.get("type"))}
+    return bool(kinds & {"COMPARISON", "BETWEEN", "COMPARE_IN", "COMPARE_NOT_IN"})
+
+
+def column_names(nodes: list[Node], aliases: Mapping[str, str]) -> frozenset[str] | None:
+    """Return the names of columns in `nodes`, case-folded; None where it takes all, as by `*`."""
+    names: set[str] = set()
+    for node in nodes:
+        if node.get("class") in ("STAR", "POSITIONAL_REFERENCE") or node.get("type") == "PIVOT":
+            return None
+        if node.get("type") == "JOIN" and node.get("ref_type") == "NATURAL":
+            return None
+        if node.get("type") == "BASE_TABLE" and texts_at(node, "column_name_alias"):
+            return None  # names of its own for columns by their position
+        names.update(name.casefold() for name in texts_at(node, "using_columns"))
+        if node.get("class") == "FUNCTION":  # `carrier` of `carrier.upper()`
+            called_on = texts_at(node_at(node, "qualified_name"), "path")[:-1]
+            names.update(name.casefold() for name in called_on)
+        named = [name.casefold() for name in texts_at(node, "column_names")]
+        if len(named) == 1 and named[0] in aliases:
+            return None  # a whole row
+        names.update(named)
+    return frozenset(names)
+
+
+def has_columns(node: Node) -> bool:
+    """Return whether an expression names a column or holds a query."""
+    return any(each.get("class") in _COLUMNS for each in nodes_of(node))
+
+
+def name_of(item: Node) -> str | None:
+    """Return the name of an item of a SELECT, case-folded; None where the database makes it."""
+    named = text_of(item, "alias")
+    if not named and item.get("class") == "COLUMN_REF":
+        named = "".join(texts_at(item, "column_names")[-1:])
+    return named.casefold() or None
+
+
+def is_plain_star(item: Node) -> bool:
+    """Return whether an item of a SELECT is `*` and nothing else."""
+    more = ("replace_list", "rename_list", "columns")
+    return item.get("class") == "STAR" and not any(map(item.get, more))
+
+
+def asked_by_clock(node: Node) -> list[Node]:
+    """Return the columns that `node` asks for their day or hour, or compares with literals."""
+    operands = operands_of(node)
+    columns = [each for each in operands if each.get("class") == "COLUMN_REF"]
+    if node.get("class") == "CAST":
+        is_asked = text_of(node_at(node, "type_expr"), "type_name").casefold() == "date"
+    elif node.get("class") == "FUNCTION":
+        is_asked = text_of(node, "function_name").casefold() in _CLOCK_PARTS
+    else:
+        others: list[Json] = [each for each in operands if each not in columns]
+        is_asked = (
+            is_comparison(node)
+            and len(columns) == 1
+            and not any(
+                each.get("class") in ("COLUMN_REF", "SUBQUERY") for each in nodes_of(others)
+            )
+        )
+    return columns if is_asked else []
+
 
 _NODES: Final = frozenset({
     "SELECT_NODE", "SET_OPERATION_NODE", "RECURSIVE_CTE_NODE", "CTE_NODE", "BASE_TABLE",
@@ -117,10 +251,6 @@ class Statement(Struct, frozen=True):
         counts: which of the columns of the result are counts, so never null.
         width: how many columns the result has, None where that is not written out.
         use: how it uses objects.
-        computed: the names that it compares or computes with; None: all. The others are columns
-            that it passes on to its result and does nothing with.
-        met: those of `computed` that it does not only compare with literals, or ask for their day
-            or hour.
     """
 
     text: str
@@ -131,21 +261,11 @@ class Statement(Struct, frozen=True):
     counts: frozenset[int] = frozenset()
     width: int | None = None
     use: Use = Use()
-    computed: frozenset[str] | None = None
-    met: frozenset[str] | None = None
 
     @property
     def tables(self) -> tuple[str, ...]:
         """The tables that it reads."""
         return tuple(dict.fromkeys(self.aliases.values()))
-
-    def meets(self, column: str) -> bool:
-        """Return whether the statement may compare values of a column of this name."""
-        return self.met is None or column.casefold() in self.met
-
-    def computes_with(self, column: str) -> bool:
-        """Return whether the statement may do more with a column of this name than pass it on."""
-        return self.computed is None or column.casefold() in self.computed
 
     def mentions(self, column: str) -> bool:
         """Return whether the statement may read a column of this name."""
@@ -184,8 +304,6 @@ def examine(
         counts,
         width,
         _use(nodes, own),
-        computed_names(tree, aliases, by_clock=True),
-        computed_names(tree, aliases, by_clock=False),
     )
 
 
@@ -256,8 +374,6 @@ def _argument_problem(name: str, arguments: list[Node]) -> str | None:
         name = (string_of(arguments[1]) or "").casefold()
     if _ESTIMATES.fullmatch(name):
         return f"{name!r} gives an estimate; write count(DISTINCT …), quantile_cont or mode."
-    if name == "strftime" and any("%z" in (string_of(e) or "").lower() for e in arguments):
-        return "'strftime' does not know the zone of a time (%z, %Z): leave it out of the format."
     if name not in _PERCENTILES or not arguments:
         return None
     shares = _shares(arguments[-1])

@@ -13,64 +13,200 @@ in the README of the distribution.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+import threading
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Final
 
-from msgspec.structs import replace
+from msgspec import Struct
 
 from toolplan.base.threads import run_in_thread, threads_of
 from toolplan.plan.diagnostics import did_you_mean, near
-from toolplan.plan.path import Json, json_type
-from toolplan.schema import SchemaError
-from toolplan.schema.tool import Arguments, Effects, Tool, ToolError
-from toolplan_sql._binding import Binding, bind, unreadable
-from toolplan_sql._check import SKIPPED, Check
-from toolplan_sql._database import Database
+from toolplan.plan.path import Json, Path
+from toolplan.schema import Schema, SchemaError
+from toolplan.schema.tool import Arguments, ComputedOutput, Effects, Lineage, Tool, ToolError
+from toolplan_sql._database import Database, opened, result_fault
 from toolplan_sql._faults import MissingColumn, SqlFault, Stopped
 from toolplan_sql._functions import Call
-from toolplan_sql._originals import (
-    Column,
-    Name,
-    Originals,
-    passed_on,
-    require_literals,
-    roundings,
-)
+from toolplan_sql._lineage import lineage_of
+from toolplan_sql._originals import Originals, require_literals, roundings
 from toolplan_sql._statement import Statement
+from toolplan_sql._tables import (
+    Binding,
+    Problem,
+    Source,
+    bind,
+    declare,
+    given_tables,
+    objects,
+    unreadable,
+)
 from toolplan_sql._times import in_zone, zone_named
 from toolplan_sql._types import (
-    MAX_COLUMNS,
     MAX_TABLES,
     MAX_TEXT,
     WORDS,
-    ColumnType,
+    Scalar,
     SqlLimits,
     Table,
     clash,
-    declared_type,
-    describe,
+    row_schema,
 )
-from toolplan_sql._values import (
-    declared_readings,
-    misfit,
-    readings,
-    shown,
-    skipped,
-    table_columns,
-    table_rows,
-)
+from toolplan_sql._values import shown, skipped, table_rows
+
+_UNKNOWN: Final = ComputedOutput(None)
+_COUNT: Final[Json] = {"type": "integer", "minimum": 0}
+SKIPPED: Final[Json] = {
+    "type": "object",
+    "description": "The rows of each table that are null, as those of calls that failed.",
+    "additionalProperties": {"type": "integer", "minimum": 1},
+}
+"""The schema of what a result says of rows that are null."""
+
+
+class Check(Struct, frozen=True):
+    """Checks calls of the tool; each check is limited to `memory_mb` and `seconds`.
+
+    What the database is asked is only ever bound, never run.
+    """
+
+    memory_mb: int
+    seconds: float
+
+    def compute_output(
+        self, literals: Mapping[str, Json], schemas: Mapping[str, Schema | None]
+    ) -> ComputedOutput:
+        """Return the schema of the result, or the problems of the call.
+
+        `literals` are the arguments that stand in the plan, of objects the fields that do;
+        `schemas` are the schemas of the references by JSON pointer, `/tables/shipments`, None where
+        one is not known.
+        """
+        text = literals.get("sql")
+        if not isinstance(text, str):
+            return _UNKNOWN
+        tables = given_tables(literals.get("tables"), schemas)
+        problems: list[Problem] = []
+        zone = literals.get("zone")
+        if isinstance(zone, str) and zone_named(zone) is None:
+            problems.append(("/zone", f"There is no time zone {shown(zone)}."))
+        if tables is not None:
+            problems.extend(declare(tables, objects(literals.get("columns"))))
+        try:
+            with opened(self.memory_mb, self.seconds) as database:
+                return _check(database, text, tables, problems)
+        except SqlFault as fault:
+            return ComputedOutput(None, (*problems, ("/sql", str(fault))))
+
+    def compute_flow(
+        self, literals: Mapping[str, Json], schemas: Mapping[str, Schema | None]
+    ) -> Callable[[Path], Lineage] | None:
+        """Return the lineage of each path into the result, None where it cannot be followed.
+
+        The arguments are those of `compute_output`.
+        """
+        text = literals.get("sql")
+        tables = given_tables(literals.get("tables"), schemas)
+        if not isinstance(text, str) or tables is None:
+            return None
+        try:
+            known = {name: given.expected() for name, given in tables.items()}
+            with opened(self.memory_mb, self.seconds) as database:
+                statement = database.statement(text, None)
+                found = lineage_of(statement.tree, known, database.functions().over_rows)
+        except SqlFault:
+            return None
+        return None if found is None else found.at
+
+
+def _check(
+    database: Database, text: str, tables: Mapping[str, Source] | None, problems: list[Problem]
+) -> ComputedOutput:
+    statement = database.statement(text, None if tables is None else tuple(tables))
+    found = (*problems, *(("/sql", problem) for problem in statement.problems))
+    if found or tables is None:
+        return ComputedOutput(None, found)
+    read = {name: tables[name] for name in statement.tables}
+    vague = any(given.is_vague for given in read.values())
+    expected = {name: given.expected(statement.use) for name, given in read.items()}
+    if mixed := unreadable(expected):
+        return _refused(mixed)
+    try:
+        binding = bind(database, statement, expected)
+    except Stopped:
+        raise
+    except SqlFault as fault:
+        is_certain = fault.is_certain and statement.columns is not None
+        return _refused(str(fault)) if is_certain or not vague else _UNKNOWN
+    if unsayable := result_fault(binding.result):
+        return _UNKNOWN if binding.guessed else _refused(unsayable)
+    if wrong := database.misread(binding.calls):
+        return _refused(*wrong)
+    if not vague and (needed := _needs_columns(database, statement, read)):
+        return _refused(needed)
+    if vague and statement.columns is None:
+        return _UNKNOWN
+    try:
+        return ComputedOutput(_result_schema(statement, binding))
+    except SchemaError as error:
+        return _refused(f"The result has no usable schema: {error}.")
+
+
+def _refused(*why: str) -> ComputedOutput:
+    return ComputedOutput(None, tuple(("/sql", each) for each in why))
+
+
+def _needs_columns(
+    database: Database, statement: Statement, tables: Mapping[str, Source]
+) -> str | None:
+    """Return which tables need declared columns, so that the statement also runs without rows."""
+    if all(given.rows for given in tables.values()):
+        return None
+    without_rows = {n: each.expected(statement.use, has_rows=False) for n, each in tables.items()}
+    try:
+        bind(database, statement, without_rows)
+    except Stopped:
+        raise
+    except SqlFault:
+        names = ", ".join(repr(name) for name, given in tables.items() if not given.rows)
+        return (
+            f"If {names} had no rows, the types of the columns would be unknown; declare those"
+            " that the statement reads in 'columns'."
+        )
+    return None
+
+
+def _result_schema(statement: Statement, binding: Binding) -> Schema:
+    columns = [(column.name, column.type or Scalar.JSON) for column in binding.result]
+    written = statement.width == len(columns)
+    counts = frozenset(columns[at][0] for at in statement.counts) if written else frozenset[str]()
+    if binding.guessed:
+        columns = [(n, each if n in counts else Scalar.UNKNOWN) for n, each in columns]
+    return Schema.load(
+        {
+            "type": "object",
+            "properties": {
+                "data": {"type": "array", "items": row_schema(columns, counts)},
+                "count": _COUNT,
+                "zone": {"type": "string"},
+                "skipped": SKIPPED,
+            },
+            "required": ["data", "count"],
+            "additionalProperties": False,
+        }
+    )
+
 
 _MOST_CALLS: Final = 32  # at the same time: each has a database in memory
 
 
-async def call_sql(arguments: Arguments, limits: SqlLimits, check: Check) -> Json:
+async def call_sql(arguments: Arguments, limits: SqlLimits) -> Json:
     """Return what the statement of a call selects.
 
     Raises:
         ToolError: it cannot be run, or has too many rows.
     """
-    call = _SqlCall(arguments, limits, check)
+    call = _SqlCall(arguments, limits)
     try:
         return await run_in_thread(call.run, threads_of("sql", _MOST_CALLS), on_cancel=call.stop)
     except SqlFault as fault:
@@ -80,31 +216,32 @@ async def call_sql(arguments: Arguments, limits: SqlLimits, check: Check) -> Jso
 class _SqlCall:
     """One call: made in the event loop, run in a thread, stopped from anywhere."""
 
-    def __init__(self, arguments: Arguments, limits: SqlLimits, check: Check) -> None:
-        self._check = check
+    def __init__(self, arguments: Arguments, limits: SqlLimits) -> None:
         self._text = str(arguments.get("sql"))
-        self._tables = _objects(arguments.get("tables"))
-        self._columns = _objects(arguments.get("columns"))
+        self._tables = objects(arguments.get("tables"))
+        self._columns = objects(arguments.get("columns"))
         self._zone = arguments.get("zone")
         self._limits = limits
+        self._lock = threading.Lock()  # a database that is done with has another user
         self._database: Database | None = None
-        self._stopped = False
+        self._is_stopped = False
 
     def stop(self) -> None:
-        self._stopped = True
-        if self._database is not None:
-            self._database.stop()
+        with self._lock:
+            self._is_stopped = True
+            if self._database is not None:
+                self._database.stop()
 
     def run(self) -> Json:
-        self._check.rest()
-        with Database(self._limits.memory_mb) as database:
-            self._database = database
-            if self._stopped:
-                raise Stopped("The statement was stopped.")
-            with database.limited(self._limits.seconds):
-                try:
-                    return self._run(database)
-                finally:
+        with opened(self._limits.memory_mb, self._limits.seconds) as database:
+            with self._lock:
+                if self._is_stopped:
+                    raise Stopped("The statement was stopped.")
+                self._database = database
+            try:
+                return self._run(database)
+            finally:
+                with self._lock:
                     self._database = None
 
     def _run(self, database: Database) -> Json:
@@ -115,26 +252,27 @@ class _SqlCall:
         statement = database.statement(self._text, tuple(rows))
         if statement.problems:
             raise SqlFault(" ".join(statement.problems))
-        read = {
-            name: _Rows(name, rows[name], _objects(self._columns.get(name)), statement)
-            for name in statement.tables
+        sources = {name: Source(name, rows[name]) for name in statement.tables}
+        declared = {name: each for name, each in self._columns.items() if name in sources}
+        for _, problem in declare(sources, declared, statement):
+            raise SqlFault(problem)
+        names = {name: each.names for name, each in sources.items()}
+        columns = {
+            name: each.columns(filter(statement.mentions, names[name]), statement.use)
+            for name, each in sources.items()
         }
-        if mixed := unreadable({name: each.table for name, each in read.items()}):
-            raise SqlFault(mixed)
-        known = {
-            name: Table(dict.fromkeys(each.names, ()), each.table.is_open)
-            for name, each in read.items()
-        }
+        known = {name: Table(dict.fromkeys(names[name], ()), not rows[name]) for name in sources}
         originals = Originals(
-            (column for each in read.values() for column in each.columns if column.is_computed),
-            [(name, key) for name, each in read.items() for key in each.names],
-            database.lineage(statement, known),
+            (column for each in columns.values() for column in each),
+            [(name, key) for name, each in names.items() for key in each],
+            lineage_of(statement.tree, known, database.functions().over_rows),
             is_in_zone=self._zone is not None,
         )
-        binding = _bound(database, statement, read, originals)
-        for name, each in read.items():
-            if each.count:
-                database.load(name, binding.tables[name], each.values, each.count)
+        binding = _bound(database, statement, known, originals)
+        for name, listed in columns.items():
+            if rows[name]:
+                values = {column.name[1]: column.values for column in listed}
+                database.load(name, binding.tables[name], values, len(rows[name]))
         result = database.run(statement, self._limits.rows)
         for column in () if originals.are_plain else binding.result:
             if write := originals.writer(column.name, column.type):
@@ -147,7 +285,7 @@ class _SqlCall:
 
 
 def _bound(
-    database: Database, statement: Statement, read: Mapping[str, _Rows], originals: Originals
+    database: Database, statement: Statement, known: Mapping[str, Table], originals: Originals
 ) -> Binding:
     """Bind `statement`, and refuse what it would round or misread.
 
@@ -156,16 +294,18 @@ def _bound(
     """
     exact = originals.readings()
     tables = {
-        name: replace(
-            each.table,
-            readings={key: exact.get((name, key), own) for key, own in each.table.readings.items()},
+        name: Table(
+            {key: exact[name, key] for key in table.readings if (name, key) in exact},
+            table.is_open,
         )
-        for name, each in read.items()
+        for name, table in known.items()
     }
+    if problem := unreadable(tables):
+        raise SqlFault(problem)
     try:
         binding = bind(database, statement, tables)
     except MissingColumn as fault:
-        names = [key for each in read.values() for key in each.names]
+        names = [key for each in known.values() for key in each.readings]
         hint = did_you_mean(near(fault.column, names)) or (
             "If rows may lack it, declare its type in 'columns'."
         )
@@ -180,57 +320,6 @@ def _bound(
             database.create(name, columns)
         originals.require_exact(binding.calls, others)
     return binding
-
-
-class _Rows:
-    """The rows of one table by column: of the columns that the statement may read."""
-
-    def __init__(
-        self, name: str, rows: list[dict[str, Json]], columns: dict[str, Json], statement: Statement
-    ) -> None:
-        declared = {key: _declared(name, key, each) for key, each in columns.items()}
-        names = dict.fromkeys([*declared, *(key for row in rows for key in row)])
-        if problem := clash(names, f"In {name!r} the columns"):
-            raise SqlFault(problem)
-        self.count = len(rows)
-        self.names = tuple(names)
-        self.values = table_columns(rows, filter(statement.mentions, names))
-        if len(self.values) > MAX_COLUMNS:
-            raise SqlFault(f"The table {name!r} has more than {MAX_COLUMNS} columns.")
-        self.columns = [
-            _column((name, key), values, declared.get(key), statement)
-            for key, values in self.values.items()
-        ]
-        self.table = Table({each.name[1]: each.readings for each in self.columns}, not rows)
-
-
-def _column(
-    name: Name, values: list[Json], declared: ColumnType | None, statement: Statement
-) -> Column:
-    if declared is None:
-        found = readings(values, statement.use)
-    elif (row := misfit(values, declared)) is None:
-        found = declared_readings(declared, values, statement.use)
-    else:
-        raise SqlFault(
-            f"The column {name[1]!r} of {name[0]!r} is declared as {describe(declared)}, and its"
-            f" row {row} holds {json_type(values[row])}: {shown(values[row])}."
-        )
-    is_computed = statement.computes_with(name[1])
-    is_met = statement.meets(name[1])
-    column = Column(name, found, values, declared is not None, is_computed, is_met)
-    return column if is_computed else column._replace(readings=passed_on(column))
-
-
-def _declared(name: str, key: str, declared: Json) -> ColumnType:
-    try:
-        return declared_type(declared)
-    except SchemaError as error:
-        raise SqlFault(f"The type of {key!r} of {name!r} is not usable: {error}.") from error
-
-
-def _objects(value: Json) -> dict[str, Json]:
-    return value if isinstance(value, dict) else {}
 
 
 def _in_zone(
@@ -261,7 +350,7 @@ def sql_tool(limits: SqlLimits = _DEFAULT_LIMITS) -> Tool:
     check = Check(limits.memory_mb, limits.seconds)
 
     async def call(arguments: Arguments) -> Json:
-        return await call_sql(arguments, limits, check)
+        return await call_sql(arguments, limits)
 
     return Tool(
         name="sql",
@@ -297,7 +386,7 @@ def try_sql() -> str:
     arguments: dict[str, Json] = {"sql": sql, "tables": {"t": rows}}
     if problems := check.compute_output(arguments, {}).problems:
         raise ToolError(" ".join(text for _, text in problems))
-    found = asyncio.run(call_sql(arguments, _DEFAULT_LIMITS, check))
+    found = asyncio.run(call_sql(arguments, _DEFAULT_LIMITS))
     row: Json = {"month": "2026-01-01", "n": 2, "id": 2**64}
     if found != {"data": [row], "count": 1}:
         raise ToolError(f"A statement gave {found}.")

@@ -243,7 +243,7 @@ def column_type(schema: Schema, depth: int = 0) -> ColumnType:
     if scalar := _JSON_TYPES.get(frozenset(types)):
         return scalar
     if types == _TEXT_ONLY:
-        formats = {str(node.get("format")) for node in _in_place(schema) if _speaks_of_text(node)}
+        formats = {str(node.get("format")) for node in schema.nodes() if _speaks_of_text(node)}
         return _OF_FORMATS.get(frozenset(formats), Scalar.STRING)
     if depth >= MAX_NESTING:
         return Scalar.JSON
@@ -280,29 +280,10 @@ def _speaks_of_text(node: dict[str, Json]) -> bool:
 
 def _property_names(schema: Schema) -> list[str]:
     names: dict[str, None] = {}
-    for node in _in_place(schema):
+    for node in schema.nodes():
         if isinstance(properties := node.get("properties"), dict):
             names.update(dict.fromkeys(properties))
-    return list(names)
-
-
-def _in_place(schema: Schema) -> list[dict[str, Json]]:
-    """Return every node of `schema` that speaks of the value itself, references followed."""
-    found: list[dict[str, Json]] = []
-    seen: set[int] = set()
-    pending: list[Json] = [schema.node]
-    while pending:
-        node = pending.pop(0)
-        if not isinstance(node, dict) or id(node) in seen:
-            continue
-        seen.add(id(node))
-        found.append(node)
-        if "$ref" in node:
-            pending.append(schema.target(node["$ref"]))
-        for keyword in ("allOf", "anyOf", "oneOf"):
-            if isinstance(parts := node.get(keyword), list):
-                pending.extend(parts)
-    return found
+    return [name for name in names if not isinstance(at(schema, (name,)), Absent)]
 
 
 def clash(names: Iterable[str], what: str) -> str | None:
@@ -372,6 +353,10 @@ def refined(
             return StructOf(parts, is_partial or lacking)
 
 
+class Misfit(Exception):
+    """A value is not of a type."""
+
+
 def converter(
     column: ColumnType,
     leaf: Callable[[Scalar | DecimalOf], Callable[[Json], Json]],
@@ -380,30 +365,39 @@ def converter(
 ) -> Callable[[Json], Json]:
     """Return what converts values of `column`: `leaf` gives it for each type without parts.
 
-    With `all_fields`, objects get the fields that they lack, and say in a hidden one which.
+    Nulls stay, and a value of another type raises `Misfit`. With `all_fields`, objects get the
+    fields that they lack, and say in a hidden one which.
     """
+
+    def converted(value: Json) -> Json:
+        match column, value:
+            case _, None:
+                return None
+            case ((Scalar() | DecimalOf()), _):
+                return whole(value)
+            case ListOf(), list():
+                return [part(each) for each in value]
+            case MapOf(), dict():
+                return {key: part(each) for key, each in value.items()}
+            case StructOf(), dict() if value.keys() <= of.keys():
+                if not all_fields:
+                    return {name: of[name](each) for name, each in value.items()}
+                found = {name: each(value.get(name)) for name, each in of.items()}
+                lacks: dict[str, Json] = {MISSING: [name for name in of if name not in value]}
+                return found | lacks if column.is_partial else found
+            case _:
+                raise Misfit
+
+    of: dict[str, Callable[[Json], Json]] = {}
+    part = whole = converted
     match column:
         case Scalar() | DecimalOf():
-            return leaf(column)
-        case ListOf(item):
-            each = converter(item, leaf, all_fields=all_fields)
-            return lambda v: [each(part) for part in v] if isinstance(v, list) else v
-        case MapOf(value):
-            each = converter(value, leaf, all_fields=all_fields)
-            return lambda v: {k: each(part) for k, part in v.items()} if isinstance(v, dict) else v
-        case StructOf(fields, is_partial):
-            of = {name: converter(field, leaf, all_fields=all_fields) for name, field in fields}
-
-    def convert(value: Json) -> Json:
-        if not isinstance(value, dict):
-            return value
-        if not all_fields:
-            return {name: of[name](part) for name, part in value.items()}
-        found = {name: each(value.get(name)) for name, each in of.items()}
-        lacks: dict[str, Json] = {MISSING: [name for name in of if name not in value]}
-        return found | lacks if is_partial else found
-
-    return convert
+            whole = leaf(column)
+        case ListOf(inner) | MapOf(inner):
+            part = converter(inner, leaf, all_fields=all_fields)
+        case StructOf(fields):
+            of = {name: converter(each, leaf, all_fields=all_fields) for name, each in fields}
+    return converted
 
 
 def is_partial(column: ColumnType) -> bool:

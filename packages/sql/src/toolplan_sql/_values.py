@@ -22,6 +22,7 @@ from toolplan_sql._types import (
     DecimalOf,
     ListOf,
     MapOf,
+    Misfit,
     Scalar,
     StructOf,
     clash,
@@ -275,65 +276,45 @@ def _is_date(text: str) -> bool:
 
 def misfit(values: Sequence[Json], column: ColumnType) -> int | None:
     """Return the index of the first of `values` that `column` cannot hold, or None."""
-    if column in (Scalar.JSON, Scalar.UNKNOWN):
-        return None
-    fits = _fits(column)
-    return next((i for i, v in enumerate(values) if v is not None and not fits(v)), None)
-
-
-def _fits(column: ColumnType) -> Callable[[Json], bool]:
-    match column:
-        case Scalar():
-            return _FITS[column]
-        case DecimalOf():
-            return _FITS[Scalar.NUMBER]
-        case ListOf(item):
-            return lambda value: isinstance(value, list) and misfit(value, item) is None
-        case MapOf(each):
-            return lambda value: isinstance(value, dict) and misfit([*value.values()], each) is None
-        case StructOf(fields):
-            names = {name for name, _ in fields}
-            return lambda value: (
-                isinstance(value, dict)
-                and value.keys() <= names
-                and all(misfit([value.get(name)], each) is None for name, each in fields)
-            )
-
-
-def _is_integer(value: Json) -> bool:
-    if not isinstance(value, int | float) or isinstance(value, bool):
-        return False
-    return (isinstance(value, int) or value.is_integer()) and int(value) in _HUGEINT
-
-
-_FITS: Final[Mapping[Scalar, Callable[[Json], bool]]] = {
-    Scalar.STRING: lambda value: isinstance(value, str),
-    Scalar.INTEGER: _is_integer,
-    Scalar.HUGE: _is_integer,
-    Scalar.NUMBER: lambda v: isinstance(v, int | float) and not isinstance(v, bool),
-    Scalar.BOOLEAN: lambda value: isinstance(value, bool),
-    Scalar.DATE: lambda value: isinstance(value, str) and _is_date(value),
-    Scalar.DATE_TIME: lambda value: isinstance(value, str) and moment(value) is not None,
-    Scalar.JSON: lambda _: True,
-    Scalar.UNKNOWN: lambda _: True,
-}
+    stored = converter(column, _stored, all_fields=True)
+    for row, value in enumerate(values):
+        try:
+            stored(value)
+        except Misfit:
+            return row
+    return None
 
 
 def storable(values: Sequence[Json], column: ColumnType) -> list[Json]:
     """Return `values` with every field that `column` has, so that a strict reader takes them."""
+    return list(map(converter(column, _stored, all_fields=True), values))
 
-    def stored(part: Scalar | DecimalOf) -> Callable[[Json], Json]:
-        match part:
-            case Scalar.INTEGER | Scalar.HUGE:
-                return lambda v: int(v) if isinstance(v, float) else v
-            case DecimalOf():  # as text, because a float may be written with an exponent
-                return lambda v: None if v is None else format(Decimal(repr(v)), "f")
-            case Scalar.DATE_TIME:
-                return lambda v: found.clock.isoformat() if (found := moment(str(v))) else v
-            case Scalar():
-                return lambda v: v
 
-    return list(map(converter(column, stored, all_fields=True), values))
+def _stored(part: Scalar | DecimalOf) -> Callable[[Json], Json]:
+    """Return what gives a value as a column of the type `part` stores it, or raises `Misfit`."""
+
+    def stored(value: Json) -> Json:
+        match part, value:
+            case (Scalar.JSON | Scalar.UNKNOWN, _) | (Scalar.BOOLEAN, bool()):
+                return value
+            case _, bool():
+                raise Misfit
+            case Scalar.INTEGER | Scalar.HUGE, int() | float() if value % 1 == 0:
+                if int(value) in _HUGEINT:
+                    return int(value)
+            case (Scalar.NUMBER, int() | float()) | (Scalar.STRING, str()):
+                return value
+            case DecimalOf(), int() | float():  # as text: a float may be written with an exponent
+                return format(Decimal(repr(value)), "f")
+            case Scalar.DATE, str() if _is_date(value):
+                return value
+            case Scalar.DATE_TIME, str() if found := moment(value):
+                return found.clock.isoformat()
+            case _:
+                pass
+        raise Misfit
+
+    return stored
 
 
 def shown(value: Json) -> str:

@@ -30,8 +30,15 @@ from toolplan.plan.path import Json
 from toolplan.tools import plain_name
 from toolplan.tools.replies import read_json
 from toolplan_openapi._document import Place, free_name
-from toolplan_openapi.arazzo._criteria import Condition, Unsayable, criterion
-from toolplan_openapi.arazzo._expressions import Inputs, Outputs, Scope, body_path
+from toolplan_openapi.arazzo._expressions import (
+    Condition,
+    Inputs,
+    Outputs,
+    Scope,
+    Unsayable,
+    body_path,
+    criterion,
+)
 
 Fields: TypeAlias = Mapping[str, type]
 """The fields that an object may have, and their types."""
