@@ -194,6 +194,22 @@ def test_the_values_of_the_question_pass(question: str, step: dict[str, Json]) -
     assert asked_of(question, drafted(step))[0].plan is not None
 
 
+def test_two_calls_of_one_tool_get_ids_of_their_own() -> None:
+    both = drafted(customers(country="Norway"), customers(country="Peru"))
+    asked, model = asked_of("customers in Norway and Peru", both)
+    assert asked.plan is not None
+    assert [step.id for step in asked.plan.plan.steps] == ["list_customers", "list_customers_2"]
+    assert len(model.requests) == 1
+
+
+def test_a_repeated_id_that_a_step_refers_to_is_an_error() -> None:
+    step = orders(customer_id="${list_customers[0].id}")
+    both = drafted(customers(country="Norway"), customers(country="Peru"), step)
+    asked, _ = asked_of("orders of customers in Norway and Peru", both)
+    assert asked.plan is None
+    assert "duplicate-id" in [each.code for each in asked.attempts[0].diagnostics]
+
+
 def test_the_second_request_has_only_the_faulty_steps_open() -> None:
     first = customers(country="Norway")
     wrong = drafted(first, orders(customer_id="${list_customers[0].id}", status="late"))
