@@ -10,7 +10,6 @@ import pytest
 
 from toolplan import App
 from toolplan.app.app import AskResult
-from toolplan.compiler.rules.grounding import Said
 from toolplan.plan.path import Json
 from toolplan.planners import Clarification, LLMPlanner, Question
 from toolplan.planners.llm._plan_schema import plan_schema
@@ -138,7 +137,7 @@ def asked_of(question: str, *replies: str) -> tuple[AskResult, ScriptedModel]:
         ("customers in Norway", {"country"}),
         ("pro customers", {"country", "plan"}),
         ("customers since May", {"country", "since"}),
-        ("the latest customers", {"country", "limit"}),
+        ("the first customers", {"country", "limit"}),
         ("three open customers", {"country", "limit", "is_open"}),
     ],
 )
@@ -163,10 +162,7 @@ def test_the_form_offers_the_filters_that_the_question_may_mean(
         ("orders of c2 today", orders(customer_id="2026-11-20"), "/steps/0/args/customer_id"),
         ("orders of c2", orders(customer_id="*"), "/steps/0/args/customer_id"),
         ("returned orders of c2", orders(customer_id="c2"), ""),
-        ("all customers in Norway", customers(), ""),
-        ('customers of "blue"', customers(), ""),
-        ("all customers in Norway", customers(country="norway"), "/steps/0/args/country"),
-        ("weather", customers(), "/steps/0"),
+        ("orders of all customers", orders(customer_id="all"), "/steps/0/args/customer_id"),
         ("orders of c2", orders(customer_id="c2", place="C2"), "/steps/0"),
     ],
 )
@@ -188,6 +184,9 @@ def test_a_plan_that_is_not_of_the_question_is_an_error(
         ),
         ("the 5 newest customers", customers(limit=5)),
         ("CUSTOMERS IN NORWAY", customers(country="Norway")),
+        ("customers in Norway", customers(country="NO")),
+        ("what did c2 buy", orders(customer_id="c2")),
+        ("show only what is open", customers(is_open=True)),
     ],
 )
 def test_the_values_of_the_question_pass(question: str, step: dict[str, Json]) -> None:
@@ -248,24 +247,3 @@ def test_a_step_over_the_items_of_a_list_needs_the_list_in_the_second_request() 
     assert asked.plan is not None
     form = Schema.load(model.requests[1].schema)
     assert [form.is_valid(json.loads(each)) for each in (wrong, right)] == [False, True]
-
-
-@pytest.mark.parametrize(
-    ("question", "value", "spelled"),
-    [
-        ("mails to Ada", "ada", "Ada"),
-        ("mails about a Rose and a rose", "rose", None),
-        ("mails about Annabel and ann", "ann", None),
-        ("İİİ mails about anna please", "anna", None),
-    ],
-)
-def test_a_name_is_spelled_as_a_whole_word_of_the_question(
-    question: str, value: str, spelled: str | None
-) -> None:
-    assert Said((question,), "2026-01-01").spelling(value) == spelled
-
-
-def test_names_and_numbers_are_no_contractions_and_no_ordinals() -> None:
-    question = "mails that I've sent to the 2nd person at Rue Ada, ticket T-12"
-    assert Said((question,), "2026-01-01").named == ("Rue", "Ada", "T-12")
-    assert Said(("a" * 100_000,), "2026-01-01").named == ()  # in linear time
