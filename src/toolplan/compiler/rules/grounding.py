@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from datetime import date
@@ -20,7 +20,7 @@ from toolplan.compiler.rules.invented_literal import (
     said_in,
 )
 from toolplan.dates import NUMBERS, ORDINALS, find_dates
-from toolplan.plan.diagnostics import Severity
+from toolplan.plan.diagnostics import Severity, words
 from toolplan.plan.path import Json
 from toolplan.schema import flat, required
 from toolplan.schema.tool import Tool
@@ -38,38 +38,33 @@ class Said:
     """What a question says, and what was said before it."""
 
     def __init__(self, texts: Sequence[str], today: str) -> None:
-        self._texts = tuple(map(plain, texts))
         self._words = KnownWords(texts)
         self._has_times = any(find_dates(each, date.fromisoformat(today)) for each in texts)
-        words = {word for each in self._texts for word in each.split()}
-        digits = re.search(r"\d", "".join(texts))
-        self._has_numbers = digits is not None or not words.isdisjoint(_NUMBER_WORDS)
+        every = plain("\n".join(texts))
+        self._has_numbers = bool(re.search(r"\d", every) or _NUMBER_WORDS & set(every.split()))
 
     def states(self, value: Json, name: str, node: Json) -> bool:
         """Return whether the question may mean `value` by the argument `name`."""
-        if value is None or value == _key(node, "default") or self.names(value, node):
+        key = value if isinstance(value, str) else json.dumps(value)
+        phrases = _key(_key(node, "x-values"), key)
+        listed = phrases if isinstance(phrases, list) else []
+        if self._words.has_any(each for each in listed if isinstance(each, str)):
+            return True
+        if value is None or value == _key(node, "default"):
             return True
         if isinstance(value, bool):
             return self._words.has_some_word(name.replace("_", " "))
         if isinstance(value, int | float):
-            return self._has_numbers
+            return self._has_numbers or self._has_times  # *next week* is 7 days
         if not isinstance(value, str) or _CODE.fullmatch(value):
             return True
         if self._has_times and _ISO_DATE.match(value):
             return not OF_IDS.search(name)
         return self._words.has_some_word(value)
 
-    def names(self, value: Json, node: Json) -> bool:
-        """Return whether the question has `value`, or words that the schema `node` has for it."""
-        key = value if isinstance(value, str) else json.dumps(value)
-        listed = _key(_key(node, "x-values"), key)
-        phrases = [e for e in listed if isinstance(e, str)] if isinstance(listed, list) else []
-        own = () if isinstance(value, bool) else (key.replace("_", " "),)
-        return self._words.has_any((*own, *phrases))
-
-    def count(self, text: str) -> int:
-        """Return how often the question has the letters of `text`."""
-        return self._texts[0].count(plain(text))
+    def is_about(self, tool: str) -> bool:
+        """Return whether the question has a word of a tool's name."""
+        return any(len(each) > 2 and self._words.has_some_word(each) for each in words(tool))
 
     def choices(self, name: str, node: Json) -> list[Json] | None:
         """Return the values of an enum or of a boolean that the question may mean."""
@@ -93,7 +88,7 @@ def properties(tool: Tool) -> dict[str, Json]:
 
 
 def _ungrounded(context: PlanContext) -> Iterator[Problem]:
-    """Yield values that the question does not state, or once too often, and those it has."""
+    """Yield the values and the steps that the question does not state."""
     invented = list(invented_literal.find(context))
     yield from invented
     texts, today = said_in(context.plan), context.plan.metadata.get("reference_date")
@@ -101,49 +96,50 @@ def _ungrounded(context: PlanContext) -> Iterator[Problem]:
         if texts and isinstance(today, str):
             said = Said(texts, today)
             yield from _not_stated(context, said, {each.pointer for each in invented})
-            yield from _not_taken(context, said)
+            yield from _needless(context, said)
 
 
 def _not_stated(context: PlanContext, said: Said, reported: set[str]) -> Iterator[Problem]:
-    """Yield the values that the question does not state, and what two arguments repeat.
+    """Yield the values that the question does not state.
 
     A required text may say the question's words in others; small models invent its ids.
     """
-    uses: dict[str, Counter[str]] = {}
     for call, argument, pointer, field, value in context.constants(literal_only=False):
         # a condition on a constant is wrong by another rule
         if call.tool is None or pointer.startswith(f"{call.pointer}/when/"):
             continue
         node = properties(call.tool).get(argument)
-        if isinstance(value, bool) or pointer in reported:
-            is_stated = True
-        elif isinstance(value, str) and not _ISO_DATE.match(value):
-            uses.setdefault(call.pointer, Counter())[plain(value)] += 1
-            is_needed = argument in required(call.tool.input) and not _values(node)
-            is_stated = is_needed or said.states(value, field, node)
-            is_stated &= not (_ID.search(field) and _WORD.fullmatch(value))
-        else:
-            is_stated = said.states(value, field, node)
+        is_needed = argument in required(call.tool.input)
+        is_text = isinstance(value, str) and not _ISO_DATE.match(value) and not _values(node)
+        is_judged = not is_needed if is_text else is_needed or value != 1  # *the last order*
+        is_judged &= not isinstance(value, bool)
+        is_stated = pointer in reported or not is_judged or said.states(value, field, node)
+        if is_text and _ID.search(field) and _WORD.fullmatch(str(value)):
+            is_stated = False
         if not is_stated:
             message = f"The question has no value for {field!r}."
             yield Problem(message, pointer, call.step.id, _LEAVE_OUT)
+
+
+def _needless(context: PlanContext, said: Said) -> Iterator[Problem]:
+    """Yield the steps whose values other tools get too, and that neither use nor are used.
+
+    A small model looks up the weather of the city that a flight leaves from.
+    """
+    used = {name for needed in context.needs.values() for name in needed}
+    own: defaultdict[str, list[str]] = defaultdict(list)
+    tools: defaultdict[str, set[str]] = defaultdict(set)
+    for call, argument, _, _, value in context.constants(literal_only=False):
+        node = properties(call.tool).get(argument) if call.tool is not None else None
+        if value != _key(node, "default"):
+            own[call.pointer].append(str(value))
+            tools[str(value)].add(call.step.tool)
     for call in context.calls:
-        for text, number in uses.get(call.pointer, Counter()).items():
-            if number > max(1, said.count(text)):
-                message = f"Two arguments have {text!r}, which the question says once."
-                yield call.problem(message, "", _LEAVE_OUT)
-
-
-def _not_taken(context: PlanContext, said: Said) -> Iterator[Problem]:
-    """Yield the values of enums that the question names, and no step has."""
-    literals = {str(each.value) for each in context.constants(literal_only=False)}
-    filled = {(step.tool, name) for step in context.plan.steps for name in step.args}
-    for tool in filter(None, context.called.values()):
-        for name, node in properties(tool).items():
-            for value in () if (tool.name, name) in filled else _values(node) or ():
-                if str(value) not in literals and said.names(value, node):
-                    text = json.dumps(value)
-                    yield Problem(f"The question says {text}, and the plan has no {name!r}.", "")
+        is_alone = call.step.id not in used and not context.needs[call.step.id]
+        is_own = any(len(tools[each]) == 1 for each in own[call.pointer])
+        if len(context.calls) > 1 and is_alone and not is_own and not said.is_about(call.step.tool):
+            message = f"The question says nothing of {call.step.tool!r}, and no value of its own."
+            yield call.problem(message, "", "Leave the step out, or take another tool.")
 
 
 grounded: Final = Rule(invented_literal.code, Severity.ERROR, "", _ungrounded)
