@@ -26,6 +26,7 @@ from toolplan.schema import flat, required
 from toolplan.schema.tool import Tool
 
 _NUMBER_WORDS: Final = (NUMBERS.keys() | ORDINALS.keys()) - {"a", "an"}
+_NUMBER: Final = re.compile(r"(?<!\w)(?<!\w-)\d")
 _ISO_DATE: Final = re.compile(r"\d{4}-\d\d-\d\d")
 _ID: Final = re.compile(r"(?:^|_)ids?$")
 _WORD: Final = re.compile(r"\S[^\dA-Z]*")
@@ -41,7 +42,7 @@ class Said:
         self._words = KnownWords(texts)
         self._has_times = any(find_dates(each, date.fromisoformat(today)) for each in texts)
         every = plain("\n".join(texts))
-        self._has_numbers = bool(re.search(r"\d", every) or _NUMBER_WORDS & set(every.split()))
+        self._has_numbers = bool(_NUMBER.search(every) or _NUMBER_WORDS & set(every.split()))
 
     def states(self, value: Json, name: str, node: Json) -> bool:
         """Return whether the question may mean `value` by the argument `name`."""
@@ -102,7 +103,7 @@ def _ungrounded(context: PlanContext) -> Iterator[Problem]:
 def _not_stated(context: PlanContext, said: Said, reported: set[str]) -> Iterator[Problem]:
     """Yield the values that the question does not state.
 
-    A required text may say the question's words in others; small models invent its ids.
+    A required text may put the question in other words, so only its ids are judged.
     """
     for call, argument, pointer, field, value in context.constants(literal_only=False):
         # a condition on a constant is wrong by another rule
