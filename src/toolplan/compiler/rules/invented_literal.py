@@ -64,8 +64,9 @@ def invented_literal(context: PlanContext) -> Iterator[Problem]:
     conversation, and what the tool's description or schema contains is not invented. Other texts,
     numbers and dates are not judged. Where a model plans, such a value for a tool with effects is
     an error, which the model gets as feedback for its next plan. For a small model
-    (`PLANNER_SMALL_MODEL`), so is one for a tool that reads, and so are a value of any kind that no
-    word of the question states, and a name or a number of the question that no argument has.
+    (`PLANNER_SMALL_MODEL`), so is one for a tool that reads, and so are a number, a date, a value
+    of an enum and an optional text that no word of the question states, an id that is a plain word
+    (*all*), and a step of which the question says nothing, alone with values of other steps.
 
         "Write to sales" -> {"tool": "send_mail", "args": {"to": "sales@company.com"}}
 

@@ -89,14 +89,12 @@ def plan_schema(
     declare to return.
 
     A date may be one of `times`, the words of the question; for a small model it must. Its optional
-    arguments, and in the first request its tools, are those that the question may mean (`said`). In
-    the second one the right steps of the `refused` plan are fixed, and wrong arguments are missing.
+    arguments are those that the question may mean (`said`). In the second request the right steps
+    of the `refused` plan are fixed, and wrong arguments are missing.
     """
     wrong = _wrong_arguments(refused)
     by_tool = {e.name: _small_step(e, said, wrong) if small else _step(e) for e in tools.values()}
-    is_first = said is not None and refused is None and not asks
-    needed = [each for each in tools.values() if is_first and said and said.may_need(each)]
-    step: Json = {"anyOf": [by_tool[e.name] for e in needed] or [*by_tool.values()]}
+    step: Json = {"anyOf": [*by_tool.values()]}
     kept: list[Json] = [] if refused is None else _kept_steps(refused, step)
     listed: dict[str, Json] = {"type": "array", "items": step}
     source = next((name for name, argument in wrong if _is_needed(tools, name, argument)), None)

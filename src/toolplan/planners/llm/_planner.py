@@ -16,7 +16,7 @@ from toolplan.plan.path import Json
 from toolplan.planners._base import Attempt, Draft, DraftText, OnText, Proposal, Question, times_of
 from toolplan.planners.llm._plan_schema import plan_schema
 from toolplan.planners.llm._prompt import PROMPT_VERSION, kirha_messages, may_ask, messages
-from toolplan.planners.llm._reply import read_reply
+from toolplan.planners.llm._reply import read_reply, with_own_ids
 from toolplan.providers import (
     Ended,
     Model,
@@ -135,6 +135,8 @@ class LLMPlanner:
                 raise
             if not isinstance(proposal, Draft):
                 return proposal
+            if self._small and proposal.dialect == "toolplan":
+                proposal = replace(proposal, text=with_own_ids(proposal.text))
             if not any(_same(proposal, each.draft) for each in attempts):
                 times = times_of(question, self._weeks)
                 return Draft(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Sequence
+from itertools import count
 from typing import Final, cast
 
 from toolplan.dialects import DIALECTS, dialect_of
@@ -62,6 +63,29 @@ def read_reply(text: str, prefer: str = "toolplan") -> Proposal:
     fenced = _FENCE.search(body)
     plain = body if fenced is None else fenced[1]
     return Draft(plain.strip() or body, dialect_of(plain, prefer))
+
+
+def with_own_ids(text: str) -> str:
+    """Return a plan whose steps have ids of their own, where nothing refers to a repeated one.
+
+    Small models give two calls of one tool the same id, although they may choose another.
+    """
+    try:
+        document: Json = json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+    listed = document.get("steps") if isinstance(document, dict) else None
+    steps = [each for each in listed if isinstance(each, dict)] if isinstance(listed, list) else []
+    used = {str(each.get("id")) for each in steps}
+    seen: set[str] = set()
+    for step in steps:
+        name = new = str(step.get("id"))
+        if name in seen and f"${{{name}" not in text and '"after"' not in text:
+            new = next(each for n in count(2) if (each := f"{name}_{n}") not in used)
+            step["id"] = new
+        used.add(new)
+        seen.add(name)
+    return text if len(used) == len(seen) else json.dumps(document, ensure_ascii=False)
 
 
 def _without_thinking(text: str) -> str:
