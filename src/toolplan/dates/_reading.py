@@ -214,8 +214,10 @@ class _Reader:
         before, behind, next_word = self.word(at - 2), self.word(at + 1), self.word(at + 2)
         if behind in _MEASURES or (behind.endswith("s") and behind not in _SMALL):
             return False
-        if behind in _JOINTS and next_word[:1].isdigit():
-            return _YEAR.fullmatch(next_word) is not None
+        joint = behind in _JOINTS or (behind == "and" and self.word(at - 1) == "between")
+        if joint and next_word[:1].isdigit():
+            dated = _YEAR.match(next_word) is not None and next_word[4:5] in ("", "-", "/")
+            return dated and (len(next_word) > 4 or self._is_year(at + 2))
         return self.word(at - 1) != "of" or before.endswith("s") or before in vocabulary()
 
     def _continue_list(self, first: int) -> None:
