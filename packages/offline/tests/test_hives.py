@@ -202,6 +202,7 @@ async def test_things_are_tied_over_the_nearest_third(question: str, tools: list
     [
         ("apiaries above 500 m", "altitude_m > 500"),
         ("harvests over 10 kg", "kilos > 10"),
+        ("harvests with kilos over 2000", "kilos > 2000"),
         ("harvests between 2000 and 2050 kg", {"min_kilos": 2000, "max_kilos": 2050}),
         ("treatments with a dose above 100 ml", "dose_ml > 100"),
         ("hives with 20 or more frames", {"min_frames": 20}),

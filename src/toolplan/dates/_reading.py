@@ -212,7 +212,8 @@ class _Reader:
     def _is_year(self, at: int) -> bool:
         """Return whether the number at a place is a year rather than an amount."""
         before, behind, next_word = self.word(at - 2), self.word(at + 1), self.word(at + 2)
-        if behind in _MEASURES or (behind.endswith("s") and behind not in _SMALL):
+        things = behind.endswith("s") and behind not in _SMALL
+        if self.word(at - 1) == "over" or behind in _MEASURES or things:
             return False
         joint = behind in _JOINTS or (behind == "and" and self.word(at - 1) == "between")
         if joint and next_word[:1].isdigit():
