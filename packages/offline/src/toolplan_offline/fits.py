@@ -132,7 +132,7 @@ def _belongs(w: World, s: Set, e: Entity, m: Val) -> bool:
     theirs = w.lex.field(m)
     label = w.lex.entities[m.entity].label
     is_place = theirs.kind == "place" or theirs.name in ENGLISH.classes["place"]
-    lives = label is not None and label.kind == "person" if is_place else m.free
+    lives = label and label.equal and label.kind == "person" if is_place else m.free
     common = theirs.name in ("type", "status") or m.entity not in w.lex.named(s.entity)
     if lives or theirs.cued or (not m.cued and common):
         return False  # where people live, a free name, an end of a way, or said of much else
