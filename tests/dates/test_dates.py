@@ -297,3 +297,23 @@ def test_the_document_lists_what_is_not_read(heading: str, expected: str) -> Non
     assert len(phrases) >= 8
     for phrase in phrases:
         assert (phrase, shown(find_dates(phrase, WEDNESDAY))) == (phrase, expected)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "10/06/2025",
+        "since 10/06/2025",
+        "before 10/06/2025",
+        "the day before 10/06/2025",
+        "the day after 10/06/2025",
+        "the week of 10/06/2025",
+        "weekend of 10/06/2025",
+        "10/06/2025 to 10/08/2025",
+        "from 2025-10-01 to 10/06/2025",
+        "after 10/06/2025 and before 11/08/2025",
+        "after 10/06/2025 and before 2025-12-01",
+    ],
+)
+def test_a_day_that_could_be_the_month_never_comes_without_a_note(text: str) -> None:
+    assert "day first it is 2025-06-10" in find_dates(text, WEDNESDAY)[0].note

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date
-from functools import cache
+from functools import cache, partial
 from itertools import accumulate, product
 from typing import Final, TypeAlias, TypeVar
 
@@ -66,6 +66,8 @@ _DENIED: Final = re.compile(
     r"(?: (?:in|on|from|of|for|during|since))?(?: the)?[ -]$",
     re.IGNORECASE,
 )
+_DAY_FIRST: Final = re.compile(r"(?:1[3-9]|2\d|3[01])/\d\d?/\d{4}")
+_YEAR: Final = re.compile(ATOMS["year"])
 _GLUED: Final = re.compile(r"[-/_]?\w")
 _TOKEN: Final = re.compile(
     r"\d{4}[-/.]\d{1,2}(?:[-/.]\d{1,2}(?:t[\d:.]+(?:z|[+-]\d\d:?\d\d)?)?)?(?!\d)"
@@ -122,12 +124,17 @@ def _joined(one: Period, other: Period) -> Meaning:
     return DateRange(one.first, other.last)
 
 
+def _together(*notes: str) -> str:
+    return "; ".join(dict.fromkeys(filter(None, notes)))
+
+
 class _Reader:
     """Reads words; `found` has the meaning of each stretch, with a note, by first and end."""
 
     def __init__(self, words: Sequence[str], now: Now) -> None:
         self.words = [word.lower().replace("’", "'").replace("–", "-") for word in words]
-        self.now, self.text = now, " ".join(self.words)
+        days_first = any(map(_DAY_FIRST.fullmatch, self.words))
+        self.now, self.text = now._replace(days_first=days_first), " ".join(self.words)
         self.starts = [0, *accumulate(len(word) + 1 for word in self.words)]
         self.ends = {start - 1: number for number, start in enumerate(self.starts)}
         self.periods: list[dict[int, Meaning]] = [{} for _ in self.starts]
@@ -159,16 +166,21 @@ class _Reader:
         if word[:1].isdigit() or word.rstrip("0123456789") in vocabulary():
             for end, read, words in self._matches(_tables().periods, first):
                 if end not in found and self._is_time(first, end, words):
-                    try:
-                        found[end] = read(words, self.now)
-                    except (ValueError, OverflowError) as error:
-                        named = " ".join(self.words[first:end])
-                        found[end] = Ask(f"“{named}” is no date: {error}.")
-            for middle, read, words in self._matches(_tables().parts, first):
+                    found[end] = self._meant(first, end, partial(read, words, self.now))
+            for middle, part, words in self._matches(_tables().parts, first):
                 for end, period in self.after(middle).items():
-                    if end - first <= _LONGEST:
-                        found[end] = read(words, period) if isinstance(period, Period) else period
+                    meaning: Meaning | None = period
+                    if isinstance(period, Period):
+                        meaning = self._meant(first, end, partial(part, words, period))
+                    if end - first <= _LONGEST and meaning is not None:
+                        found[end] = meaning
         return {**self.after(first + 1), **found} if word == "the" else found
+
+    def _meant(self, first: int, end: int, read: Callable[[], _T]) -> _T | Ask:
+        try:
+            return read()
+        except (ValueError, OverflowError) as error:
+            return Ask(f"“{' '.join(self.words[first:end])}” is no date: {error}.")
 
     def _is_time(self, first: int, end: int, words: Mapping[str, str]) -> bool:
         """Return whether the words beside what a pattern matched allow it to be a time."""
@@ -176,29 +188,37 @@ class _Reader:
         number = word[0].isdigit() or word in NUMBERS
         if before in _SPANS and self.word(first - 2) in _SAME:
             return False
-        if number and (before[:1].isdigit() or before in _COUNTING or before in NUMBERS):
+        of_year = _YEAR.fullmatch(before) is not None and bool(words.get("month"))
+        counted = before[:1].isdigit() and not of_year
+        if number and (counted or before in _COUNTING or before in NUMBERS):
             return False
         if word == "now":
             return before in _JOINTS
         if words.get("d") and end == first + 1:
             return before in {*_LEADING, "the"} and not (behind.isalpha() and behind not in _SMALL)
         if words.get("month") in ("may", "march") and word.isdigit() and not words.get("year"):
-            return before in _LEADING
+            return before in _LEADING or of_year
         if end > first + 1 or (word not in _DOUBTFUL and not words.get("year")):
             return True
         if words.get("year"):
-            return before in _LEADING and self._is_year(first)
+            years = behind in _JOINTS and _YEAR.fullmatch(self.word(end + 1))
+            is_range = bool(years) and self._is_year(end + 1)
+            return (before in _LEADING or is_range) and self._is_year(first)
         of_kind = MONTHS if word in MONTHS else WEEKDAYS
         is_range = behind in _JOINTS and self.word(end + 1) in of_kind
-        return before in _LEADING or is_range or (before == "the" and word in MONTHS)
+        named = before == "the" or (of_year and word != "may")
+        return before in _LEADING or is_range or (named and word in MONTHS)
 
     def _is_year(self, at: int) -> bool:
         """Return whether the number at a place is a year rather than an amount."""
         before, behind, next_word = self.word(at - 2), self.word(at + 1), self.word(at + 2)
-        if behind in _MEASURES or (behind.endswith("s") and behind not in _SMALL):
+        things = behind.endswith("s") and behind not in _SMALL
+        if self.word(at - 1) == "over" or behind in _MEASURES or things:
             return False
-        if behind in _JOINTS and next_word[:1].isdigit():
-            return re.fullmatch(ATOMS["year"], next_word) is not None
+        joint = behind in _JOINTS or (behind == "and" and self.word(at - 1) == "between")
+        if joint and next_word[:1].isdigit():
+            dated = _YEAR.match(next_word) is not None and next_word[4:5] in ("", "-", "/")
+            return dated and (len(next_word) > 4 or self._is_year(at + 2))
         return self.word(at - 1) != "of" or before.endswith("s") or before in vocabulary()
 
     def _continue_list(self, first: int) -> None:
@@ -265,7 +285,7 @@ class _Reader:
 
     def _range(self, first: int, end: int, one: Meaning, other: Meaning) -> None:
         if isinstance(one, Period) and isinstance(other, Period):
-            note = "; ".join(filter(None, (one.note, other.note)))
+            note = _together(one.note, other.note)
             joined = _joined(one, other)
             self.found[first, end] = joined, note
             if isinstance(joined, DateRange) and joined.last and joined.last < self.now.today:
@@ -277,6 +297,7 @@ class _Reader:
     def _both_sides(self) -> None:
         """Join *after October 1* and *before October 10*."""
         found = [(at, each) for at, (each, _) in self.found.items() if isinstance(each, DateRange)]
+        notes = {at: note for at, (_, note) in self.found.items()}
         lower = [(at, each.first) for at, each in found if each.first]
         upper = [(at, each.last) for at, each in found if each.last and not each.first]
         for (one, first), (other, last) in product(lower, upper):
@@ -286,7 +307,7 @@ class _Reader:
                 both: Meaning = DateRange(first, last)
                 if first > last:
                     both = Ask(f"The range ends on {last}, before it begins on {first}.")
-                self.found[start, end] = both, ""
+                self.found[start, end] = both, _together(notes[one], notes[other])
 
 
 def read_dates(words: Sequence[str], today: date, weeks: Weeks = "rolling") -> list[FoundDate]:

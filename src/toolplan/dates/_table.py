@@ -279,6 +279,8 @@ def _written(words: Words, now: Now) -> Meaning:
     if words["sep"] == "." or one > 12:
         return _one(date(year, two, one))
     found, either = date(year, one, two), one != two and two <= 12
+    if either and now.days_first:
+        return Ask(f"Another date has its day first. Is {found} meant, or {date(year, two, one)}?")
     return _one(found, f"month first; day first it is {date(year, two, one)}" if either else "")
 
 
@@ -323,7 +325,7 @@ PERIODS: Final[Sequence[tuple[str, Callable[[Words, Now], Meaning]]]] = (
     (_DATE, _written),
     (r"(?P<one>\d{1,2})(?P<sep>[./])(?P<two>\d{1,2})(?P=sep)(?P<y>\d{4})", _written),
     (r"(?P<y>\d{4})-(?P<m>\d\d)", lambda w, _: Period(*_months(int(w["y"]), int(w["m"])))),
-    (r"{year} ?-? ?w ?(?P<w>\d{1,2})", _iso_week),
+    (r"{year} ?-? ?(?:w|calendar week|week|cw|kw) ?(?P<w>\d{1,2})", _iso_week),
     (r"(?:calendar week|week|cw|kw) ?(?P<w>\d{1,2})" + _OF, _iso_week),
     ("(?P<word>today|tonight|this (?:morning|afternoon)|now)(?: so far)?", _named_day),
     (r"(?P<word>today|yesterday|tomorrow)(?P<time> at \S+(?: ?[ap]m)?| morning)?", _named_day),
@@ -359,6 +361,8 @@ PERIODS: Final[Sequence[tuple[str, Callable[[Words, Now], Meaning]]]] = (
     ("between {month} (?:the )?{d} and (?:the )?{e}" + _OF, _monthday),
     ("(?:{which} )?{month}", _month),
     ("{month}" + _OF, _month),
+    (r"{d} {month} (?:' ?)?\d\d", lambda _, __: Ask("Which year? Write all of it.")),
+    (r"{month} ' ?\d\d", lambda _, __: Ask("Which year? Write all of it.")),
     ("{month} (?P<part>(?:of )?{which} year)", _month),
     (r"q ?(?P<q>\d)" + _OF, _part_of_year),
     (r"{year} ?-? ?q ?(?P<q>\d)", _part_of_year),
@@ -374,7 +378,15 @@ def _week_of(words: Words, period: Period) -> Meaning:
     monday = period.first - DAY * period.first.weekday()
     if period.last > monday + DAY * 6:
         return Ask("Which day is in the week?")
-    return Period(monday + DAY * (5 if words["unit"] == "weekend" else 0), monday + DAY * 6)
+    begun = monday + DAY * (5 if words["unit"] == "weekend" else 0)
+    return Period(begun, monday + DAY * 6, period.note)
+
+
+def _of_year(words: Words, period: Period) -> Meaning | None:
+    """Read *2024 March 11*, *2024 March*; behind a comma, *2023, March* may be two periods."""
+    if not period.again or period.step < 300 or (words["comma"] and period.first != period.last):
+        return None
+    return Period(*period.again(int(words["year"]) - period.first.year))
 
 
 def _counted(words: Words, period: Period) -> Meaning:
@@ -415,15 +427,17 @@ def _weekday_of(words: Words, period: Period) -> Meaning:
 
 
 _WHICH: Final = f"(?P<which>last|final|closing|opening|early|late|{ATOMS['ordinal']})"
-PARTS: Final[Sequence[tuple[str, Callable[[Words, Period], Meaning]]]] = (
+PARTS: Final[Sequence[tuple[str, Callable[[Words, Period], Meaning | None]]]] = (
+    ("{year}(?P<comma> ,)?", _of_year),
+    ("week {n} (?:of|in)(?= {month})", lambda _, __: Ask("Which days are in the week?")),
     ("{edge} of", _edge),
     ("(?<!each )(?<!every )(?<!per )(?<!which )(?P<unit>week|weekend) (?:of|ending)", _week_of),
     (_WHICH + " (?:{n} )?{units} (?:of|in)", _counted),
     ("(?P<which>last|{ordinal}) {weekday} (?:of|in)", _weekday_of),
     ("(?P<which>first|second|1st|2nd) half of", _half_of),
     ("(?:whole )?(?:month of(?= {month})|year of(?= {year}))", lambda _, period: period),
-    ("day before", lambda _, period: _one(period.first - DAY)),
-    ("day after", lambda _, period: _one(period.last + DAY)),
+    ("day before", lambda _, period: _one(period.first - DAY, period.note)),
+    ("day after", lambda _, period: _one(period.last + DAY, period.note)),
 )
 BOUNDS: Final = (
     ("(?:ever )?since", "since"),

@@ -86,6 +86,7 @@ class Ask(NamedTuple):
 class Now(NamedTuple):
     today: date
     weeks: Weeks
+    days_first: bool = False
 
 
 Words: TypeAlias = Mapping[str, str]

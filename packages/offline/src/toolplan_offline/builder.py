@@ -215,7 +215,7 @@ class Builder:
         ):
             if len(fields) > 1:
                 raise Cannot(f"{' or '.join(sorted(fields))} of a {of.name}: which is meant?")
-        return found
+        return [r for r in found if r in first or self._distance(r.ref, here, there) < 2]
 
     def _tie(self, e: Entity, to: Set, args: Step, each: str) -> Step | None:
         """Pass the identities of `to` to the list tool of `e`; return None if only SQL can do it.
@@ -255,13 +255,18 @@ class Builder:
         return None
 
     def _tie_over(self, e: Entity, to: Set, args: Step, each: str) -> Step | None:
-        """Tie two things over a third."""
+        """Tie two things over a third: the one that is nearest to both."""
         there = self.lex.entities[to.entity]
-        for middle in self.lex.entities.values():
-            others = middle.name not in (e.name, to.entity)
-            if others and self.routes(e, middle) and self.routes(middle, there):
-                return self._tie(e, Set(middle.name).linked(to), args, each)
-        raise Cannot(f"Nothing ties {e.name}s to {there.name}s")
+        ways = [
+            (self._distance(one[0].ref, e, m) + self._distance(two[0].ref, m, there), m.name)
+            for m in self.lex.entities.values()
+            if m not in (e, there) and (one := self.routes(e, m)) and (two := self.routes(m, there))
+        ]
+        near = [name for far, name in ways if far == min(ways)[0]]
+        if len(near) != 1:
+            which = f"Which of {' and '.join(near)}" if near else "Nothing"
+            raise Cannot(f"{which} ties {e.name}s to {there.name}s")
+        return self._tie(e, Set(near[0]).linked(to), args, each)
 
     def _is_single(self, s: Set) -> bool:
         """Return whether a set is one record."""

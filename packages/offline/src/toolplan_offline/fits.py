@@ -132,7 +132,7 @@ def _belongs(w: World, s: Set, e: Entity, m: Val) -> bool:
     theirs = w.lex.field(m)
     label = w.lex.entities[m.entity].label
     is_place = theirs.kind == "place" or theirs.name in ENGLISH.classes["place"]
-    lives = label is not None and label.kind == "person" if is_place else m.free
+    lives = label and label.equal and label.kind == "person" if is_place else m.free
     common = theirs.name in ("type", "status") or m.entity not in w.lex.named(s.entity)
     if lives or theirs.cued or (not m.cued and common):
         return False  # where people live, a free name, an end of a way, or said of much else
@@ -197,9 +197,12 @@ def _free(w: World, s: Set, e: Entity, m: Free) -> Out:
     fits = [f for f in named if f is not e.label]
     if len(fits) == 1 and (got := put(s, Cond(fits[0].name, "=", m.text))):
         yield got, 2
-    for there in {f.ref.split(".")[0] for f in e.keys} - {e.name} if not fits else ():
-        if (label := w.lex.entities[there].label) and label.kind == "person":
-            yield s.linked(Set(there, frozenset({Cond(label.name, "=", m.text)}))), 2
+    near = sorted(w.lex.named(e.name)) if not fits else ()
+    known = [f for f in (w.lex.entities[each].label for each in near) if f]
+    if len(known) > 1:
+        w.refuse(f"{m.text}: the name of a {' or a '.join(f.entity for f in known)}?")
+    elif known and known[0].kind == "person":
+        yield s.linked(Set(known[0].entity, frozenset({Cond(known[0].name, "=", m.text)}))), 2
 
 
 def _not(w: World, s: Set, e: Entity, m: Not) -> Out:

@@ -183,7 +183,8 @@ class Agg(NamedTuple):
 
     Attributes:
         fn: count, total, different, sum, avg, min, max, median or rate.
-        field: what is measured, or counted once for each value; "" for count.
+        field: what is measured, or counted once for each value; "" for count. Of a rate, what it is
+            the share of, where its things are not sure: then a period alone restricts them.
         by: the groups: (entity, field), or ("time", unit).
         said: whether the question names the things, or only what is measured.
         cond: what a rate is the share of.

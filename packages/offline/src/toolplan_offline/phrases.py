@@ -115,17 +115,11 @@ def span(w: World, a: When, b: When) -> Out:
         yield When(a.lo, b.hi), 0
 
 
-def done(w: World, e: str, m: Part = None) -> Out:
-    """Restrict to what a deed was done to, perhaps at a place or time: there is a record of it."""
+def done(w: World, e: str, m: Part = None, never: str = "") -> Out:
+    """Restrict to what a deed was done to, or `never`, perhaps at a place: there is a record."""
     for s, cost in [(Set(e), 0)] if m is None else apply(w, Set(e), m):
         if m is None or s != Set(e):
-            yield To(NP(s)), cost
-
-
-def done_not(w: World, e: str, m: Part = None) -> Out:
-    """Restrict to what a deed was never done to."""
-    for t, cost in done(w, e, m):
-        yield t._replace(negated=True), cost
+            yield To(NP(s), bool(never)), cost
 
 
 # --- amounts

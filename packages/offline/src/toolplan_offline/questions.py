@@ -60,10 +60,13 @@ def fields(w: World, a: Word | frozenset[Word], b: frozenset[Word] = frozenset()
     yield b | (a if isinstance(a, frozenset) else {a}), 0
 
 
-def show_all(w: World, q: Part, fields: frozenset[Word]) -> Out:
+def show_all(w: World, q: Part, fields: frozenset[Word], word: str = "") -> Out:
     """Show things with all their fields; those that are asked for are among these."""
     q = Show((q.set,)) if isinstance(q, NP) else q
-    if isinstance(q, Show | Rank) and {f.entity for f in fields} == {sets_of(q)[-1].entity}:
+    said = map(w.lex.field, fields if word == "with" else ())
+    if any(f.nullable and f.kind in ("text", "") and not f.values for f in said):
+        w.refuse("Only those that have it, or all of them? Say “with their …” for all.")
+    elif isinstance(q, Show | Rank) and {f.entity for f in fields} == {sets_of(q)[-1].entity}:
         yield q, 0
 
 
@@ -194,7 +197,8 @@ def measure(w: World, fn: str, f: Word, np: NP | None = None) -> Out:
 def measure_only(w: World, fn: str, np: NP, bare: str = "", units: str = "") -> Out:
     """Compute a figure of the one number of things, in `units`; a bare total may be their count."""
     word = _only_number(w, np, units.split(",") if units else ())
-    if word and fn in (("avg", "median") if bare else ("sum", "avg", "median")):
+    figures = ("avg", "median") if bare else ("sum", "avg", "median")
+    if word and fn in figures and (np.one or not bare):  # of "average loads" it is their number
         yield from measure(w, fn, word, np)
 
 
@@ -219,8 +223,8 @@ def rate(w: World, v: Val, np: NP | None = None, noun: str = "") -> Out:
     s = Set(v.entity) if np is None else np.set
     fits = s.entity == v.entity and noun in ("", s.entity) and s.limit is None
     if fits and all(c.field != v.field for c in s.conditions):
-        cond = Cond(v.field, "=", v.value)
-        yield Agg("rate", "", s, cond=cond, said=np is not None), 1
+        cond, own = Cond(v.field, "=", v.value), v.field if noun and np is None else ""
+        yield Agg("rate", own, s, cond=cond, said=np is not None), 1 + bool(own)
 
 
 def stated_rate(w: World, v: Val, np: NP | None = None) -> Out:
@@ -236,8 +240,8 @@ def restrict(w: World, a: Part, m: Part) -> Out:
     """Restrict what a figure is about; of groups it is not known what "not" leaves out."""
     if isinstance(a, Rank) and isinstance(m, When) and not a.set.links:
         yield from ((a._replace(set=s), cost) for s, cost in apply(w, a.set, m))
-    if not isinstance(a, Agg) or a.order:
-        return
+    if not isinstance(a, Agg) or a.order or (a.cond and a.field and not isinstance(m, When)):
+        return  # "share of late orders from X": of those from X, or of the late ones?
     is_own = not isinstance(m, To) or m.np.set == a.set
     denies = isinstance(m, Not) or (isinstance(m, Val) and m.value is False)
     if a.by and isinstance(m, To) and not m.negated and not m.np.set.parts:
@@ -271,7 +275,7 @@ def by(w: World, a: Part, g: Group) -> Out:
     """Compute a figure for each group."""
     for figure in _figures(w, a) if isinstance(a, Show) else ():
         yield from by(w, figure, g)
-    if not isinstance(a, Agg):
+    if not isinstance(a, Agg) or (a.cond and a.field):
         return
     if g[0] == "pair":
         for one, cost in by(w, a, g[1]):

@@ -20,6 +20,7 @@ from toolplan_offline.words import Token, bare, near, split
 from toolplan_offline.world import Out, World
 
 _COUNTS: Final = {k: v for k, v in NUMBERS.items() if v > 1 and " " not in k}
+_THAN: Final = frozenset(["than", "least"])
 _POLITE: Final = frozenset(["please", "pls", "plz", "kindly"])
 FUNCTIONS: Final[dict[str, Callable[..., Out]]] = {
     name: function
@@ -118,7 +119,7 @@ class Reading:
         skipped = {k for e in found if e.category == "SKIP" for k in range(e.start, e.end)}
         found += self._names({k for e in found for k in range(e.start, e.end)} | skipped)
         for order in (range(len(self.tokens)), reversed(range(len(self.tokens)))):
-            skipped.update(takewhile(lambda k: k in skipped or self.tokens[k].low == ",", order))
+            skipped.update(takewhile(lambda k: k in skipped or self.tokens[k].low in ",;", order))
         self.kept = [k for k in range(len(self.tokens)) if k not in skipped]
         self.chart: Chart | None = None
         if not (self.unknown or self.asked) and self.kept:
@@ -172,8 +173,8 @@ class Reading:
                 self.unknown.append(t.text)  # twelve thousand, or twelve?
             elif t.kind == "number" and not t.low[-1].isalpha():
                 yield Edge(at, at + 1, "NUM", float(t.low.replace(",", "")))
-            elif t.low in _COUNTS:
-                yield Edge(at, at + 1, "NUM", float(_COUNTS[t.low]))
+            elif t.low in _COUNTS or (t.low == "one" and at and self.tokens[at - 1].low in _THAN):
+                yield Edge(at, at + 1, "NUM", float(_COUNTS.get(t.low, 1)))
 
     def _times(self, today: date) -> Iterable[Edge]:
         low = [t.low for t in self.tokens]

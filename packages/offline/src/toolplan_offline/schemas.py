@@ -124,9 +124,9 @@ class Entity:
 
     @property
     def label(self) -> Field | None:
-        """The field of its own name, if its list is filtered by that."""
+        """The field of its own name, if its list is filtered by that, or its rows have it."""
         own = (self.fields.get(name) for name in ("name", "title", f"{self.name}_name"))
-        return next((f for f in own if f and f.equal), None)
+        return next((f for f in own if f and (f.equal or f.column)), None)
 
     @property
     def keys(self) -> list[Field]:
@@ -297,9 +297,9 @@ def read_field(entity: Entity, name: str, node: Node) -> Field:
     found.part_of = found.part_of or _text(node, "x-part-of")
     head, _, suffix = name.rpartition("_")
     unit = next((u for u, ends in ENGLISH.suffixes.items() if suffix in ends), "")
-    if head and unit and {"number", "integer"} & {*kinds}:
+    if (head or len(suffix) > 3) and unit and {"number", "integer"} & {*kinds}:
         found.unit = found.unit or unit
-        found.words += [spoken(head)] * (spoken(head) not in found.words)
+        found.words += [spoken(head)] * (spoken(head) not in ("", *found.words))
     found.kind = found.kind or _kind(node, kinds)
     if found.kind == "list" and types_of(as_node(node.get("items"))) == ["string"]:
         found.json = {"type": "array", "items": {"type": "string"}}
