@@ -57,7 +57,7 @@ Approve: TypeAlias = Approver | Approval | ValueApproval | ByPlan | str
 
 
 def chosen(given: Approve | None, plan: ExecutionPlan | None) -> Approve | None:
-    """Return who approves `plan`; None is a plan that is not written yet."""
+    """Return the approver of `plan`; None is a plan that is not written yet."""
     if not isinstance(given, ByPlan):
         return given
     return given.otherwise if plan is None else given.choose(plan)
@@ -71,7 +71,7 @@ def by_values(given: Approve | None) -> ValueApproval | None:
 
 
 def approver_of(given: Approve | None, *, yes: bool) -> Approver | ValueApproval | None:
-    """Return what an engine asks; None where no plan with effects may run."""
+    """Return the approver for an engine; None where no plan with effects may run."""
     if (values := by_values(given)) is not None:
         return values
     if callable(given) or (given is None and not yes):
@@ -90,7 +90,7 @@ def approver_of(given: Approve | None, *, yes: bool) -> Approver | ValueApproval
 async def approver_for(
     given: Approve | None, plan: ExecutionPlan, journal: Store | None, run: str = "", *, yes: bool
 ) -> Approver | ValueApproval | None:
-    """Return what an engine asks about `plan`, after `refuse_wrong`, which raises."""
+    """Return the approver of `plan` for an engine, after `refuse_wrong`, which raises."""
     approve = chosen(given, plan)
     await in_thread(refuse_wrong, approve, plan, journal, run)
     return approver_of(approve, yes=yes)
@@ -105,7 +105,7 @@ def is_other(given: Approve | None, plan: ExecutionPlan) -> bool:
 def refuse_wrong(
     given: Approve | None, plan: ExecutionPlan, journal: Store | None, run: str = ""
 ) -> None:
-    """Refuse a plan with effects where what was given beforehand cannot approve it for `run`.
+    """Refuse a plan with effects that the given approval cannot approve for `run`.
 
     This is before anyone is asked; the journal decides when the approval is used.
     """

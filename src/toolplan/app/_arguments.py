@@ -1,4 +1,4 @@
-"""What the methods of an app may be given; anything else is refused before something happens."""
+"""Checks of the arguments of an app's methods; wrong ones are refused before any work."""
 
 from __future__ import annotations
 
@@ -199,4 +199,4 @@ _TABLE: Final[Sequence[tuple[str, _Fits, str]]] = (
 KINDS: Final[Mapping[str, tuple[_Fits, str]]] = {
     name: (fits, expected) for names, fits, expected in _TABLE for name in names.split()
 }
-"""What each argument takes, by its name; arguments without a line check themselves."""
+"""The check of each argument, by its name; arguments without a line check themselves."""

@@ -42,7 +42,7 @@ logger = logging.getLogger("toolplan")
 _MOST_REASONS: Final = 3
 _MOST_EARLIER: Final = 40
 _LONGEST_EARLIER: Final = 1_000
-"""Most texts of a conversation that a plan keeps, and the most characters of each."""
+"""Maximum number of texts of a conversation in a plan, and of characters of each."""
 _SAID: Final = frozenset(("query", "text", "entities"))
 
 _UNKNOWN: Final = frozenset(
@@ -167,7 +167,7 @@ class StreamingDraft:
 
 
 class Watchers(Struct, frozen=True):
-    """Who is called while a question is answered; see `App.ask`."""
+    """Callbacks while a question is answered; see `App.ask`."""
 
     on_step: Callable[[Step], None] | None = None
     on_plan: Callable[[Compiled], None] | None = None
@@ -243,7 +243,7 @@ class Loop(Struct):
         return asked
 
     def _outcome(self, asked: AskResult, plan: ExecutionPlan) -> _Outcome:
-        """Return how much is missing after a run: first steps that are not done, then `assess`."""
+        """Rate a run by its missing steps, then by `assess`."""
         events, assess = asked.attempts[-1].events, self.setup.assess
         short = 0 if assess is None or not asked.succeeded else assess(asked)
         status = RunState.RUNNING if asked.run is None else asked.run.status
@@ -424,7 +424,7 @@ def _is_unknown(plan: ExecutionPlan, events: Sequence[Event]) -> bool:
 
 
 def _said_to(question: Question) -> dict[str, Json]:
-    """Return what a plan's metadata keeps of the conversation before its question."""
+    """Return the conversation before a question, as the plan's metadata keeps it."""
     texts = dict.fromkeys(t[:_LONGEST_EARLIER] for t in _texts_of(question.context, said=False))
     kept = tuple(texts)[:_MOST_EARLIER]
     return {EARLIER: [*kept]} if kept else {}

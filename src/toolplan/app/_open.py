@@ -96,7 +96,7 @@ def planning(
     policy: Policy,
     note: Callable[[str], None],
 ) -> Planning:
-    """Return what proposes plans; see `toolplan.open`."""
+    """Return the planner; see `toolplan.open`."""
     specs, given = _named_or_given(planner, model)
     tracker = providers.UsageTracker()
     if planner == OFFLINE and (specs or given):
@@ -218,7 +218,7 @@ class TracedModel:
         content = traces.is_on() and traces.captures_content()
         known = {traces.OPERATION: "chat", traces.PROVIDER: self.name.partition(":")[0]}
         known[traces.REQUEST_MODEL] = self.name
-        # not the current span: a generator's context is that of whoever reads it
+        # not the current span: a generator runs in the context of its reader
         opened = traces.start(f"chat {self.name}", known, kind="CLIENT")
         began, said = perf_counter(), list[str]()
         try:

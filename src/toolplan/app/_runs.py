@@ -150,7 +150,7 @@ async def resume_run(
     start: Start,
     decisions: Mapping[Slot, Decided] = _NO_DECISIONS,
 ) -> Run:
-    """Resume the run `name` of the journal with what was decided; see `App.resume`."""
+    """Resume the run `name` of the journal with decisions; see `App.resume`."""
     approval = await approver_for(start.approve, plan, journal, name, yes=start.yes)
     with on_day(start.day), workflow("resume") as traced:
         record = await in_thread(journal.record, name)
@@ -412,7 +412,7 @@ def kept_result(
 
 
 async def simulate_run(setup: Setup, plan: ExecutionPlan, journal: Store | None) -> DryRun:
-    """Return what a run of `plan` would do, without a call of a tool."""
+    """Simulate a run of `plan`, without a call of a tool."""
     used = {step.tool for step in plan.plan.steps}
     recordings = {} if journal is None else await in_thread(journal.recordings, used)
     return await simulate(plan, setup.tools, recordings=recordings)

@@ -1,4 +1,4 @@
-"""What all plans and runs of an app have in common, and what it keeps: runs, turns, schemas."""
+"""The setup that all plans and runs of an app share, and its files: runs, turns, schemas."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ from toolplan.storage.journal import RunRecord, Store, open_journal
 
 _MOST_PASSED: Final = 1_000
 _FILE: Final = re.compile(r"""[^\n"'{}()\[\]<>=]{1,300}\.(json|ya?ml|txt|md|plan|toml)""")
-"""What is the name of a file, and a plan in no dialect."""
+"""A text that may name a file, and is a plan in no dialect."""
 
 PlanArgument: TypeAlias = ExecutionPlan | AskResult | CheckResult | Plan | str | dict[str, Any]
 
@@ -59,7 +59,7 @@ class User(Struct, frozen=True):
 
     Attributes:
         data: the folder for learned schemas and conversations; None keeps neither.
-        advice: what the tools were opened with; a plan that runs has it in its metadata.
+        advice: how the tools were opened; a plan that runs has it in its metadata.
         toolbox: the name of the toolbox in the settings that the tools are; empty for none.
         faults: which servers or operations cannot be used, and why.
         resources: closed with the app.
@@ -88,7 +88,7 @@ class Start(Struct, frozen=True):
 
 
 class Setup(Struct, frozen=True):
-    """What all questions and runs of an app have in common; see `App`."""
+    """The parts of an app that all its questions and runs share; see `App`."""
 
     tools: Toolbox
     insights: tuple[InsightFunction, ...]
@@ -165,7 +165,7 @@ class Setup(Struct, frozen=True):
     def answer(
         self, plan: ExecutionPlan | Plan, ended: Run, effects: Collection[str] = ()
     ) -> Answer:
-        """Return what a run of `plan` found; `effects` are for a plan that is not checked."""
+        """Return the answer of a run of `plan`; `effects` are for a plan that is not checked."""
         written = plan.plan if isinstance(plan, ExecutionPlan) else plan
         return answer(
             plan, ended, schemas=output_schemas(written, self.tools), insights=self.insights,
@@ -211,7 +211,7 @@ def foreseen(plan: ExecutionPlan, journal: Store, tools: Toolbox, options: RunOp
 
 
 def estimate(expected: Forecast) -> dict[str, Json]:
-    """Return what a plan's metadata says of the forecast: nothing where tools are not known."""
+    """Return the forecast as a plan's metadata has it; empty where tools are unknown."""
     if not expected.is_known:
         return {}
     return {"estimated_duration_ms": round(expected.expected_s * 1000)}
@@ -334,7 +334,7 @@ class Kept:
         return self._journal
 
     async def recall(self, conversation: str, text: str) -> Json:
-        """Return what was said in a conversation before; None where memory cannot be used."""
+        """Return the earlier turns of a conversation; None where memory cannot be used."""
         try:
             return await in_thread(self._memories().recall, conversation, text)
         except memories.MemoryFault as fault:  # a fault of it must not cost the answer

@@ -1,4 +1,4 @@
-"""The tools of an app or a command: what names them, how they are opened, what is learned."""
+"""The tools of an app or a command: their names, how they are opened, learned schemas."""
 
 from __future__ import annotations
 
@@ -177,7 +177,7 @@ def _opened(
 
 
 class _Opening(Struct, frozen=True):
-    """Open sources, and what makes one toolset of them."""
+    """Open sources, joined into one toolset."""
 
     sources: list[NamedSource]
     advice: dict[str, Json]
@@ -273,7 +273,7 @@ def effect_labels(effects: EffectsArgument) -> dict[str, Effects]:
 
 
 def _sources(tools: object, folder: Path) -> tuple[list[str], Toolbox | None]:
-    """Return what names sources, each once, and the tools that are given as objects, if any."""
+    """Return the names of sources, each once, and the tools given as objects, if any."""
     if isinstance(tools, Toolbox):
         return [], tools
     is_function = callable(tools) and not inspect.isclass(tools)

@@ -1,4 +1,4 @@
-"""An app: tools, a planner and a journal, and all that can be done with them."""
+"""An app: plans, checks and runs with tools, a planner and a journal."""
 
 from __future__ import annotations
 
@@ -98,14 +98,14 @@ class App:
         """Use tools, a planner and a journal that are already open.
 
         Args:
-            tools: what plans may call.
-            planner: what proposes plans.
+            tools: the tools that plans may call.
+            planner: the planner.
             insights: functions that find sentences in results (`toolplan.show.answer`).
-            policy: what plans may use.
+            policy: the policy for plans.
             limits: the largest plans and runs.
             rules: what plans are checked by. None: the rules of all installed packages.
             options: how much at once and how long. None: the user's `[limits]`.
-            attempts: the most drafts for one question, 1 or more.
+            attempts: maximum number of drafts for one question, 1 or more.
             assess: how much an answer lacks, 0 for nothing; while it shrinks, another is tried.
             journal: where runs are kept. None: in memory only, and they cannot be resumed.
             memory: where the turns of conversations are kept.
@@ -220,15 +220,15 @@ class App:
         """Answer a question: plan, run, plan the rest again where a run failed, return the answer.
 
         Args:
-            question: what to answer.
+            question: the question.
             today: the date that counts as today.
-            context: what was said before (`toolplan.planners.Question`).
+            context: the conversation so far (`toolplan.planners.Question`).
             plan_only: make the plan, and run nothing.
             yes: approve any plan with effects without asking.
             approve: asked to approve a plan with effects; or an approval or digest given before.
                 "values", or a `ValueApproval`: reads run first, and calls wait with their values.
-            concurrency: the most calls at once: N, or `NAME=N` for a tool or a source.
-            timeout: the most seconds of each try of a call.
+            concurrency: maximum number of concurrent calls: N, or `NAME=N` for a tool or a source.
+            timeout: maximum seconds of each attempt of a call.
             conversation: the conversation that the question belongs to.
             eager: start steps that only read while a model still writes the plan.
             replan: after a failed run with effects continue with another plan.
@@ -307,7 +307,7 @@ class App:
         """Check a plan, and run exactly that plan.
 
         The plan is the result of `plan` or `check`, a plan, text in `dialect`, or a JSON document.
-        With `dry_run` no tool is called: it returns what a run would do with sample values. Steps
+        With `dry_run` no tool is called: the run is simulated with sample values. Steps
         of the events `done` are not run again (`toolplan.engine.deltas`). All else is as for `ask`.
 
         Raises:
@@ -395,7 +395,7 @@ class App:
         return kept_result(self._setup, self.needed_journal(), run, events)
 
     def forecast(self, plan: ExecutionPlan, given: LimitOptions = NO_LIMITS) -> Forecast:
-        """Return what a run of `plan` is expected to take, from earlier calls in the journal."""
+        """Forecast a run of `plan`, from earlier calls in the journal."""
         return foreseen(plan, self.needed_journal(), self.tools, self.run_options(given))
 
     def run_options(self, *given: LimitOptions) -> RunOptions:

@@ -1,4 +1,4 @@
-"""What `toolplan doctor` looks at: whether what is installed and configured here works."""
+"""The checks of `toolplan doctor`: whether installed and configured parts work."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ _PORTS: Final = {"http": 80, "https": 443}
 
 
 class State(Enum):
-    """How a thing is."""
+    """The state of a checked thing."""
 
     FINE = "fine"
     ABSENT = "absent"
@@ -67,7 +67,7 @@ class State(Enum):
 
 
 class Finding(NamedTuple):
-    """One thing that was looked at. No text of it holds a secret."""
+    """The result of one check. No text of it holds a secret."""
 
     subject: str
     state: State
@@ -76,7 +76,7 @@ class Finding(NamedTuple):
 
 
 def check_up(tools: Sequence[str] = ()) -> Iterator[Finding]:
-    """Look at what is installed and configured, and at `tools`, each as `--tools` takes it.
+    """Check the installation, the settings and `tools`, each as `--tools` takes it.
 
     Extensions of other packages are loaded, and toolboxes of the settings are opened. Nothing on
     the network is asked but what is configured: servers of tools, and the addresses of models and
@@ -120,7 +120,7 @@ def _extras() -> Iterator[Finding]:
         text = ", ".join(f"{name} {found}" for name, found in extra.libraries.items())
         try:  # that it is installed does not say that it works
             said = str(TRIALS[extra.name]()) if extra.name in TRIALS else "\n"
-        except Exception as error:  # whatever a version of a library breaks
+        except Exception as error:  # a version of a library may break anything
             text = f"{text}: it does not work: {str(error) or type(error).__name__}"
             yield Finding(subject, State.FAULTY, text, f"Install it anew: {help_}")
         else:
@@ -265,7 +265,7 @@ def _tools(
 
 
 def _together(subject: str, tools: Toolbox, settings: Settings) -> Finding:
-    """Return what the tools can do together: read what is private, be misled, and send."""
+    """Report the combined abilities of the tools: to read private data, be misled, and send."""
     try:
         policy = policy_of(None, settings.path)
     except ToolplanError:  # which was reported with the policy
@@ -283,11 +283,11 @@ def _together(subject: str, tools: Toolbox, settings: Settings) -> Finding:
 
 
 def _ignore(_: str) -> None:
-    """Let a note be: what counts is found in what was opened."""
+    """Ignore a note: faults are found in the opened parts."""
 
 
 def _fault_of(subject: str, action: Callable[[], object]) -> Finding | None:
-    """Return what is wrong with `subject` where `action` fails; None where it works."""
+    """Return the fault of `subject` where `action` fails; None where it works."""
     try:
         action()
     except ToolplanError as error:

@@ -1,4 +1,4 @@
-"""How many calls a run makes at once, and how long each may take."""
+"""Limits of a run: concurrent calls, and the time of each."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from toolplan.plan.path import Json
 from toolplan.schema.tool import Toolbox
 
 ADVICE: Final = "run_with"
-"""The metadata of a plan that has run: what its tools were opened with."""
+"""The key, in the metadata of a plan that has run, for how its tools were opened."""
 Concurrency: TypeAlias = int | str | Sequence[str] | Mapping[str, int]
-"""The most calls at once: a number for all; `NAME=N` or `{NAME: N}` for a tool or a source."""
+"""Maximum number of concurrent calls: in all; `NAME=N` or `{NAME: N}` of a tool or a source."""
 
 
 class LimitOptions(Struct, frozen=True):
@@ -46,7 +46,7 @@ class LimitOptions(Struct, frozen=True):
                 return cls()
 
     def to_json(self) -> dict[str, Json]:
-        """Return what a resumed run needs to know; nothing where no limit was given."""
+        """Return the limits for a resumed run; empty where no limit was given."""
         if self == NO_LIMITS:
             return {}
         return {"limits": {"concurrency": [*self.concurrency], "timeout": self.timeout_s}}
@@ -107,6 +107,6 @@ def _seconds(given: float) -> float:
 
 
 def limits_everywhere(settings: Settings, tools: Toolbox) -> dict[str, int]:
-    """Return the most calls at once over all machines, of those of `tools` and their sources."""
+    """Return the limits over all machines of `tools` and their sources."""
     names = {*tools, *(tool.source for tool in tools.values())}
     return {name: most for name, most in settings.limits.everywhere.items() if name in names}

@@ -1,4 +1,4 @@
-"""What an app returns: values that print as the command line shows them."""
+"""Results of an app: values that print as the command line shows them."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ class AskResult(Shown, Struct, frozen=True):
     """The result of a question, as far as it went.
 
     Attributes:
-        question: what was asked.
-        proposal: what the planner said last.
+        question: the question.
+        proposal: the last proposal of the planner.
         compiled: the last draft, checked; None where there was none. Of drafts that were all
             refused, the one with the fewest errors.
         run: the last run; None where nothing ran.
-        answer: what was found; None where nothing ran.
+        answer: the answer; None where nothing ran.
         attempts: every draft, and its result.
         unapproved: a further plan, after `run`, that was not approved.
         marks: words on steps of the plan that change something, by step.
@@ -133,7 +133,7 @@ class RunResult(Run, frozen=True):
 
 
 class CheckResult(Shown, Struct, frozen=True):
-    """What is wrong with a plan; `plan` may run, and is None where an error is left."""
+    """The problems of a plan; `plan` may run, and is None where an error is left."""
 
     plan: ExecutionPlan | None
     diagnostics: tuple[Diagnostic, ...]

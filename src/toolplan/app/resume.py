@@ -58,7 +58,7 @@ def decisions_of(
 def consents_of(
     allow: Sequence[str | Effect], deny: Sequence[str | Effect], reason: str
 ) -> dict[str, Consent]:
-    """Return what is decided about calls that wait, by step."""
+    """Return the decisions about waiting calls, by step."""
     found: dict[str, Consent] = {}
     given = [(each, True) for each in _listed(allow)] + [(each, False) for each in _listed(deny)]
     for each, allowed in given:
@@ -154,7 +154,7 @@ def metadata_of(plan: Json) -> dict[str, Json]:
 
 
 def maker_of(plan: Json) -> str:
-    """Return what made the run with this plan of a journal; empty for a person or a program."""
+    """Return the maker of the run with this plan; empty for a person or a program."""
     match metadata_of(plan):
         case {"run_with": {"made_by": str(name)}}:
             return name

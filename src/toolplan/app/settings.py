@@ -82,17 +82,17 @@ class ModelSettings(Struct, frozen=True):
 
     Attributes:
         models: names of models, in the order in which they are asked.
-        timeout_s: the most seconds of one call to a model.
-        max_calls: the most calls to models for one reply.
+        timeout_s: maximum seconds of one call to a model.
+        max_calls: maximum number of calls to models for one reply.
         left_out: parameters that no model is sent; those that an endpoint refuses are found out.
         url_keys: keys of models at bare URLs, by scheme and host.
         openai_model: the model of OpenAI in `seed_chain`; `groq_model`, `ollama_model` likewise.
         ollama_url: the old name of `ollama_base_url`.
         temperature: of a model that plans.
-        max_tokens: the most tokens of a plan.
+        max_tokens: maximum number of tokens of a plan.
         instructions: additional instructions for the planning model.
         small_model: whether the model is small: its replies get short lists and texts.
-        max_retries: the most requests to a model for one question, failed ones counted.
+        max_retries: maximum number of requests to a model for one question, failed ones counted.
         enable_caching: whether plans that worked are remembered.
         cache_max_size: how many plans are remembered.
         cache_ttl_ms: how long a plan is remembered, in milliseconds.
@@ -189,7 +189,7 @@ NAMES: Final = tuple(sorted(each.lower() for each in VARIABLES))
 
 
 class Limits(Struct, frozen=True, forbid_unknown_fields=True):
-    """The table `[limits]`: the most calls at once, of a run and of all machines together."""
+    """The table `[limits]`: concurrent calls of a run, and of all machines together."""
 
     concurrency: Calls | None = None
     timeout: Seconds | None = None
@@ -283,8 +283,8 @@ class Settings:
     def retention(self, older_than: str | None = None, keep: int | None = None) -> tuple[int, int]:
         """Return which runs are pruned: the seconds after which, and the number of latest not.
 
-        That is what is given, else what is set, else 30 days and 100 runs. Where only one of the
-        two is given or set, only that one counts.
+        The given values count, else those of the settings, else 30 days and 100 runs. Where only
+        one of the two is given or set, only that one counts.
         """
         table = self._read("retention", _Retention)
         try:
@@ -311,7 +311,7 @@ class Settings:
         return self.path.parent / Path(written).expanduser()
 
     def toolbox(self, name: str) -> tuple[str, ...]:
-        """Return what opens the tools of the toolbox `name`, of the table `[toolboxes.NAME]`."""
+        """Return the options of the toolbox `name`, the table `[toolboxes.NAME]`."""
         table = self.table("toolboxes")
         if name not in table:
             known = f"Known toolboxes: {', '.join(map(repr, table)) or 'none'}."
@@ -321,7 +321,7 @@ class Settings:
 
     @property
     def thresholds(self) -> Thresholds:
-        """What is an outlier and a trend in answers: the table `[answer]`."""
+        """The thresholds of outliers and trends in answers: the table `[answer]`."""
         for name in self.table("answer"):
             if name not in Thresholds.__struct_fields__:
                 said = f"{self.place}: [answer] has no setting {name!r}."
@@ -345,7 +345,7 @@ class Settings:
                 values[each.name] = _converted(each.name, value, each.type)
             except ValidationError as error:
                 wrong.append(f"{variable} in {place}: {error}.")
-        # Raised outside of the clause above: what was caught there may hold a key.
+        # Raised outside of the clause above: the caught error may hold a key.
         if wrong:
             raise SettingsError(" ".join(wrong), "Fix or unset these variables.")
         return ModelSettings(**values)
@@ -408,7 +408,7 @@ def home() -> Path:
 def journal_place(settings: Settings, given: Place | None = None) -> Path | str:
     """Return where the journal is: a file, or the address of a database.
 
-    It is what is given, else what is set, else the file in the user's folder.
+    It is the given one, else that of the settings, else the file in the user's folder.
     """
     place = settings.journal if given is None else given
     if place is None:

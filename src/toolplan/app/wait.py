@@ -23,7 +23,7 @@ class RunStopped(ToolplanError):
 
 
 def run_to_end(work: Coroutine[Any, Any, _T]) -> _T:
-    """Return what `work` returns; tasks and threads that do not end are left behind.
+    """Run `work` and return its result; tasks and threads that do not end are left behind.
 
     Raises:
         RunStopped: it was cancelled, or its loop stopped, which nothing here does.

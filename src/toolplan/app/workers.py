@@ -91,7 +91,7 @@ class Workers:
         return self._runs
 
     def stranded(self) -> list[Stranded]:
-        """Return what to say of the runs that no worker will continue, a text for each queue."""
+        """Describe the runs that no worker will continue, a text for each queue."""
         runs = self._kept.needed_journal().worker_runs()
         found = {} if runs is None else runs.stranded()
         return stranded_texts(found, runs.worked()) if runs and found else []
@@ -222,7 +222,7 @@ class Workers:
         """
         runs = await in_thread(self.runs)
         number = await in_thread(runs.send, run, "cancel", None, who)
-        # it is kept: what fails from here on is done by the worker that reads it
+        # it is kept: after a failure the worker that reads it does the rest
         with suppress(JournalError):
             if await in_thread(runs.without_worker, [run]):
                 await cancel(run, journal=self._kept.needed_journal())
@@ -231,7 +231,7 @@ class Workers:
                 await runs.interrupt(run)
 
     def worked(self, record: RunRecord) -> Worked:
-        """Return what a worker needs to continue a run with these tools.
+        """Return a run as a worker continues it with these tools.
 
         Raises:
             CannotRun: its plan does not pass the check with these tools.
@@ -243,14 +243,14 @@ class Workers:
 
 
 class Stranded(NamedTuple):
-    """The runs of one queue that has no worker: what is wrong, and what to do."""
+    """The runs of one queue that has no worker: the fault, and the fix."""
 
     text: str
     help: str
 
 
 def stranded_texts(runs: Mapping[str, str], worked: Collection[str]) -> list[Stranded]:
-    """Return what to say of `runs`, given with their queues, where only `worked` have workers."""
+    """Describe `runs`, given with their queues, where only `worked` have workers."""
     found: list[Stranded] = []
     for queue in sorted({*runs.values()}):
         names = [run[:SHORT] for run in runs if runs[run] == queue]

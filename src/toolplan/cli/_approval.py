@@ -204,7 +204,7 @@ class RunGuard:
         """Show the effects of `plan`, and ask unless `--yes` or a program has approved it."""
         asks = not self._yes and sys.stdin.isatty()
         if asks and needs_values(plan):
-            return True  # its calls wait with their values, and these are what is asked about
+            return True  # its calls wait with their values, and the question is about these
         if asks and not sys.stderr.isatty():
             self._refusal = _refused(
                 "The effects cannot be shown: standard error is not the terminal.",
@@ -265,11 +265,11 @@ class ValuesQuestion:
     def __init__(
         self, display: Display, line: Callable[[], Awaitable[str]], *, by_word: bool = False
     ) -> None:
-        """Read what is typed with `line`; `by_word` asks for a word that is shown, not for `y`."""
+        """Read answers with `line`; `by_word` asks for a shown word instead of `y`."""
         self._display, self._line, self._by_word = display, line, by_word
 
     async def __call__(self, effects: tuple[Effect, ...]) -> dict[str, Answer]:
-        """Return what the person decides about each step."""
+        """Return the decision of the person about each step."""
         self._display.pause()
         answers: dict[str, Answer] = {}
         for step, calls in by_step(effects):
@@ -304,7 +304,7 @@ class ValuesQuestion:
 
 
 def _answer(said: str, calls: Sequence[Effect]) -> Answer:
-    """Return what `said` decides about `calls`: y, y except 0, 2, or n and why."""
+    """Return the decision in `said` about `calls`: y, y except 0, 2, or n and why."""
     word, _, reason = said.partition(" ")
     rest = reason.lower().replace(",", " ").split()
     match word.lower():

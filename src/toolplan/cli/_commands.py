@@ -186,7 +186,7 @@ def run_words(words: Sequence[str]) -> object:
 
 
 def _usage(error: CycloptsError, words: Sequence[str], app: App) -> ToolplanError:
-    """Return what is wrong with the words of the call, and where the help is."""
+    """Return the fault in the words of a call, and where the help is."""
     command = words[0] if words and words[0] in app else ""
     help_ = f"See `toolplan {command} --help`." if command else "See `toolplan --help`."
     message = str(error)
@@ -331,7 +331,7 @@ class ToolFaults(logging.Handler):
 
 @contextmanager
 def faults_reported(*, debug: bool, as_json: bool) -> Generator[None]:
-    """Print what is wrong in the user's own code, after the command."""
+    """Print the faults of the user's own code, after the command."""
     faults, level = ToolFaults(), LOGGER.level
     LOGGER.addHandler(faults)
     LOGGER.setLevel(logging.DEBUG)

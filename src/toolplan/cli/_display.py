@@ -1,4 +1,4 @@
-"""What commands show meanwhile: a plan and its run, and a line while a model writes."""
+"""Displays during a command: a plan and its run, and a line while a model writes."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ _CLEAR: Final = "\r\x1b[K"
 
 
 def thinking_text(call: ModelCall, now: float) -> str:
-    """Return what is shown of a call to a model, `now` seconds on its clock."""
+    """Describe a call to a model in progress, at `now` seconds on its clock."""
     text = f"{printable(call.model)} thinks: {now - call.began:.0f} s"
     if call.characters:
         text += f", about {max(1, call.characters // _CHARACTERS_A_TOKEN):,} tokens"
@@ -122,7 +122,7 @@ class Thinking:
                 self._is_drawn = True
 
     def make_way(self) -> None:
-        """Clear the line, and leave the terminal to what is printed now."""
+        """Clear the line, and leave the terminal to other output."""
         with self._lock:
             self._quiet_until = self._clock() + _QUIET_S
             self._clear()

@@ -116,7 +116,7 @@ def _show_step(step: Step) -> None:
 
 
 def _show_delta(display: Display, change: Delta) -> None:
-    """Show what a further plan keeps of the run before it."""
+    """Show the steps that a further plan keeps of the run before it."""
     display.close()
     parts = {"kept": [*change.kept, *change.partly], "new": change.added, "removed": change.removed}
     listed = "; ".join(f"{word}: {', '.join(names)}" for word, names in parts.items() if names)
@@ -126,7 +126,7 @@ def _show_delta(display: Display, change: Delta) -> None:
 _CONTRACT: Final = "contract"
 _PlanState: TypeAlias = Callable[[dict[str, Json], Sequence[str]], dict[str, Json] | Clarification]
 _STATES: Final = Extensions[_PlanState]("toolplan.states")
-"""What plans the intent of a STATE by contracts; it asks where the intent is not clear."""
+"""The planner of a STATE's intent by contracts; it asks where the intent is not clear."""
 
 
 def plan_command(

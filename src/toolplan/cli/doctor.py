@@ -36,7 +36,7 @@ def doctor_command(*, tools: ToolsOption = None, as_json: JsonFlag = False) -> i
 
 
 def print_finding(finding: Finding) -> None:
-    """Print what was found, and below it what to do."""
+    """Print a finding, and below it the fix."""
     console = out()
     sign, style = _SIGNS[finding.state]
     line = printable(f"{sign} {finding.subject}: {finding.text}")

@@ -245,7 +245,7 @@ class ApprovalOptions:
 
     @property
     def approved(self) -> str | None:
-        """What is to be approved: the plan of a digest, `VALUES`, or None for what is asked for.
+        """The stated approval: the digest of a plan, `VALUES`, or None to ask.
 
         Raises:
             CommandError: both are given, or `times` without a digest or out of its bounds.
@@ -268,7 +268,7 @@ class ApprovalOptions:
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
 class Decisions:
-    """What is decided about the calls of a run.
+    """Decisions about the calls of a run.
 
     Attributes:
         retry: STEP or STEP:ITEM: make the call again.

@@ -1,4 +1,4 @@
-"""What a command prints of a plan that was proposed, and of a run that has ended."""
+"""Output of commands about a proposed plan, and about a run that has ended."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def print_pending(run: Run) -> None:
 
 
 def report_usage(tracker: UsageTracker) -> None:
-    """Print what models have used, where any was asked."""
+    """Print the usage of models, where any was asked."""
     usage = tracker.usage
     if not usage.calls:
         return
@@ -127,7 +127,7 @@ def report_no_plan(asked: AskResult, *, as_json: bool) -> int:
 
 
 def clarification_json(asked: Clarification) -> Json:
-    """Return a question back, as a command prints it."""
+    """Return a clarification, as a command prints it."""
     fields = asdict(asked)
     del fields["plans"]
     return {"clarification": fields}

@@ -31,7 +31,7 @@ from toolplan.storage.journal.worker_runs import WorkerRuns
 
 
 def placed(journal: Store, run: str) -> WorkerRuns | None:
-    """Return what reaches the workers of `run`; None if it was not given to workers."""
+    """Return the workers of `run`; None if it was not given to workers."""
     runs = journal.worker_runs()
     return None if runs is None or runs.placement(run) is None else runs
 
@@ -92,7 +92,7 @@ def continue_after_failover(place: str | None, run: str, *, as_json: bool) -> in
 
 
 def user_name() -> str:
-    """Return who uses this machine, as others know them."""
+    """Return the name of the user of this machine."""
     try:
         return f"{getpass.getuser()}@{socket.gethostname()}"
     except (KeyError, OSError):

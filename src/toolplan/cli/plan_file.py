@@ -155,7 +155,7 @@ def _blocked(diagnostics: Sequence[Diagnostic]) -> bool:
 
 
 def parsed_whole(file: PlanFile, tools: Toolbox | None, option: str = "--dialect") -> Plan:
-    """Return the plan in `file`, and print what is wrong with it.
+    """Return the plan in `file`, and print its problems.
 
     Raises:
         CommandError: it is not a whole plan in its dialect, which `option` names.
@@ -187,7 +187,7 @@ def plan_text(
         text = to_text(plan, dialect, tools)
     except CannotExpress as error:
         found = [each for each in error.diagnostics if not each.pointer.startswith("/metadata")]
-        if found:  # metadata is no reason, and often not the user's
+        if found:  # metadata is no obstacle, and often not the user's
             reasons = " ".join(each.message for each in found)
             raise CommandError(
                 "cannot-express",
@@ -204,7 +204,7 @@ def plan_text(
 def plan_document(
     plan: Plan, dialect: str, tools: Toolbox | None = None, option: str = "--dialect"
 ) -> str:
-    """Return what `--json` prints of a plan: a JSON dialect as it is, else text in JSON."""
+    """Return a plan for `--json`: a JSON dialect as it is, else text in JSON."""
     text = plan_text(plan, dialect, tools, option)
     if known_dialect(dialect).json:
         return text

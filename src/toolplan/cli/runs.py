@@ -129,7 +129,7 @@ def _backup(place: str | None, copy: Path, *, as_json: bool) -> None:
 
 
 def _existing(place: str | None) -> Path:
-    """Return the path of the journal, after what the user should know about it."""
+    """Return the path of the journal, and print its notes."""
     path = user_journal(place)
     if not isinstance(path, Path):
         said = "--backup is for a journal in a file; this one is a database."

@@ -45,7 +45,7 @@ EXCEPT: Final = {
     "runs": "`--prune` and `--backup`",
     "tools": "`--lint` and `--accept`",
 }
-"""What of a command's output is not stable."""
+"""The parts of a command's output that are not stable."""
 
 UNSTABLE: Final = {
     "doctor": "`faults`, `findings`",
@@ -57,7 +57,7 @@ UNSTABLE: Final = {
     "logout": "`server`, `was_signed_in`",
     "uninstall": "as `install`",
 }
-"""The commands whose output may change, and what they print."""
+"""The commands whose output may change, and their output."""
 
 
 def _schema(kind: str) -> Json:

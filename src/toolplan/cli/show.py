@@ -177,7 +177,7 @@ def heading(run: Run, is_left: bool, expected_ms: Json) -> str:
 
 
 class _Side(NamedTuple):
-    """A plan, the tools that it was made for if they are known, and what is known of it."""
+    """A plan, the tools that it was made for if they are known, and its details."""
 
     plan: Plan
     tools: Mapping[str, Tool]

@@ -1,4 +1,4 @@
-"""What is printed where: results on standard output, everything else on standard error."""
+"""Output of commands: results on standard output, everything else on standard error."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ _MAKING_WAY: Final[list[Callable[[], None]]] = []
 
 
 def make_way() -> None:
-    """Clear what is drawn in passing, before something is printed."""
+    """Clear the progress line, before something is printed."""
     for call in _MAKING_WAY:
         call()
 
@@ -120,7 +120,7 @@ def show_long(output: Output, view: View) -> None:
 
 
 def discard_input() -> None:
-    """Discard what was typed before a question: it does not answer it."""
+    """Discard input typed before a question: it is no answer."""
     if sys.platform == "win32":
         while msvcrt.kbhit():
             msvcrt.getwch()

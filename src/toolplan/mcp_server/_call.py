@@ -77,7 +77,7 @@ T = TypeVar("T")
 _LISTED: Final = 20
 _BETWEEN_REPORTS_S: Final = 0.05
 _PERSON_S: Final = 300
-"""How long a call waits for a person who has opened the studio, if it does not say so."""
+"""Seconds that a call waits for a person who has opened the studio, without `wait_s`."""
 _LISTENS_S: Final = 0.3
 Result: TypeAlias = CallToolResult | InputRequiredResult
 GoesOn: TypeAlias = Callable[[ElicitResult], Awaitable[Result]]
@@ -171,7 +171,7 @@ class Backend(AbstractAsyncContextManager["Backend"]):
         app: plans and runs.
         plans: what calls mean.
         runs: the runs.
-        questions: what the users of clients are asked.
+        questions: the questions to users of clients.
     """
 
     def __init__(
@@ -211,12 +211,12 @@ class Call:
         self._request = request
         self._params = params
         self._arguments: dict[str, Any] = params.arguments or {}
-        self._known: dict[str, Json] = {}  # what the report says of the plan, without a run
+        self._known: dict[str, Json] = {}  # the report on the plan, without a run
         self._needed: ApprovalNeeded | None = None
         self.key = request_key(request, request.request_id)
 
     async def result(self) -> Result:
-        """Return its result, or what its user is asked first.
+        """Return its result, or the question to its user.
 
         Raises:
             ToolplanError: it cannot be carried out.
@@ -347,7 +347,7 @@ class Call:
         return answer if isinstance(answer, InputRequiredResult) else await goes_on(answer)
 
     def _ended(self, run: Run, plan: ExecutionPlan | None) -> CallToolResult:
-        """Return a run, or what its one call gave."""
+        """Return a run, or the result of its one call."""
         if self._needed is not None and run.status is RunState.WAITING:
             raise self._needed
         if "tool" in self._arguments and (blocks := _blocks(run)) is not None:
@@ -362,7 +362,7 @@ class Call:
         """Report progress until the run is over, or `wait_s` is, and return the run."""
         reporting = asyncio.create_task(_report_progress(self._request, active))
         try:
-            await active.progress.stored.wait()  # what is acknowledged is on disk
+            await active.progress.stored.wait()  # an acknowledged run is on disk
             await asyncio.wait({active.task}, timeout=self._arguments.get("wait_s"))
             if active.task.done():
                 await reporting
@@ -415,7 +415,7 @@ async def _listens(url: str) -> bool:
 
 
 def _blocks(run: Run) -> CallToolResult | None:
-    """Return what one call gave, as its own server would; None where that does not say it all."""
+    """Return the result of one call as its own server would; None where that is incomplete."""
     if run.status is RunState.FAILED and (error := run.steps[CALL].error) is not None:
         said = f"{error.message} (run {run.run[:SHORT]})"
         return CallToolResult(content=[TextContent(type="text", text=said)], is_error=True)

@@ -188,9 +188,9 @@ def _new_id(run: _Earlier, step: str, ids: set[str]) -> str:
 
 
 class Wanted(Struct, frozen=True):
-    """What a call asks for: a plan that may run, or an answer that has none.
+    """The request of a call: a plan that may run, or an answer without one.
 
-    `report` is what is known without a run, `taken` what is done already, in earlier runs.
+    `report` has the facts known without a run, `taken` the results of earlier runs.
     """
 
     plan: ExecutionPlan | None
@@ -199,14 +199,14 @@ class Wanted(Struct, frozen=True):
 
 
 class Plans:
-    """Reads what calls of `run` mean."""
+    """Reads the requests of calls of `run`."""
 
     def __init__(self, app: App) -> None:
         self._app = app
         self._refused: OrderedDict[object, None] = OrderedDict()
 
     async def wanted(self, arguments: Mapping[str, Any], caller: object) -> Wanted:
-        """Return what the arguments of `caller` mean.
+        """Return the request in the arguments of `caller`.
 
         Raises:
             CallRefused: they do not name one thing, the plan does not pass its check, or the

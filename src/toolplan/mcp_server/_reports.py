@@ -46,9 +46,9 @@ _BEGINNING: Final = 500
 _BRIEF: Final = frozenset(("state", "error", "reason", "calls_waiting", "calls_in_doubt"))
 """Fields of a step in a report without `detail`."""
 MOST_FOUND: Final = 10
-"""The most tools of one answer."""
+"""Maximum number of tools in one answer."""
 MOST_TEXT: Final = 6_000
-"""The most characters of one answer that has more than one tool; `detail` has twice as many."""
+"""Maximum number of characters of an answer with several tools; twice with `detail`."""
 _MOST_NAMES: Final = 60
 _MOST_SAID: Final = 240
 _MOST_FAULTS: Final = 8
@@ -81,14 +81,14 @@ def effects_report(plan: ExecutionPlan, tools: Toolbox) -> Json:
 
 
 def plan_report(plan: ExecutionPlan) -> dict[str, Json]:
-    """Return a plan that may run, and what its planner took for granted."""
+    """Return a plan that may run, and the assumptions of its planner."""
     report: dict[str, Json] = {"plan": dump(replace(plan.plan, metadata={}))}
     notes = plan.plan.metadata.get("notes")
     return report | {"notes": notes} if notes else report
 
 
 def problems_report(diagnostics: Sequence[Diagnostic]) -> dict[str, Json]:
-    """Return what is wrong with a plan, a line each: the code, the place, what would fit."""
+    """Return the problems of a plan, a line each: the code, the place, the fix."""
     left = MOST_PROBLEMS
     lines: list[Json] = []
     for each in sorted(diagnostics, key=lambda each: (not each.blocks, each.severity != "error")):
@@ -150,7 +150,7 @@ def run_report(
 
 
 class _Room:
-    """The characters that are left for values; what does not fit is described in `omitted`."""
+    """The remaining characters for values; larger values are described in `omitted`."""
 
     def __init__(self, left: int | None) -> None:
         self._left = left
@@ -226,7 +226,7 @@ def shape(value: Json, depth: int = 2) -> str:
 
 
 def help_(run: Run) -> str | None:
-    """Return what to do about a run that is not over; None if there is nothing to do."""
+    """Return the next action for a run that is not over; None without one."""
     short = run.run[:SHORT]
     match run.status:
         case RunState.RUNNING:
@@ -301,7 +301,7 @@ def _doubt_help(run: Run, short: str) -> str:
 
 
 def found_text(toolbox: Toolbox, query: str, faults: Sequence[str], *, detail: bool) -> str:
-    """Return the tools that match `query`, the best first, and what cannot be used.
+    """Return the tools that match `query`, the best first, and unusable sources.
 
     Names of tools give just these. Where there is no query: the sources, and how many tools each
     has. What a provider wrote is in quotes.
@@ -318,7 +318,7 @@ def found_text(toolbox: Toolbox, query: str, faults: Sequence[str], *, detail: b
 
 
 def left_out(faults: Sequence[str], most: int = 2, longest: int = 100) -> str:
-    """Return what cannot be used: its tools would be missing without a word."""
+    """Name the sources that cannot be used, whose tools are missing."""
     shown = [json.dumps(cut(printable(each), longest)) for each in faults[:most]]
     more = f" and {len(faults) - len(shown)} more" if len(faults) > len(shown) else ""
     return f"\nNot available (tell the user): {', '.join(shown)}{more}." if shown else ""

@@ -64,7 +64,7 @@ MOST_RUNS: Final = 16
 
 _OVER: Final = (RunState.SUCCEEDED, RunState.FAILED, RunState.CANCELLED, RunState.IN_DOUBT)
 _ASKING: Final = "asking"
-"""What one server at a time holds, while it looks for a run that waits and starts one."""
+"""The lock of the server that looks for a waiting run, and starts one."""
 _LOOK_S: Final = 0.05
 _RESUME_ELSEWHERE: Final = "Resume it where it was started, with its own tools: `toolplan resume`."
 
@@ -254,7 +254,7 @@ class Runs(AbstractAsyncContextManager["Runs"]):
                 await asyncio.sleep(_LOOK_S)
                 holding = asyncio.ensure_future(in_thread(locks.hold, _ASKING))
             yield
-        finally:  # also what a thread still takes for a request that was cancelled
+        finally:  # also a lock that a thread takes for a cancelled request
             holding.add_done_callback(release)
 
     async def _start_by_values(

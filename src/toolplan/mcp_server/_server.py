@@ -135,7 +135,7 @@ PATH: Final = "/mcp"
 TOKEN_FILE: Final = "mcp.token"  # noqa: S105 — the name of a file
 DEFAULT_PORT: Final = 8722
 MOST_SESSIONS: Final = 1_000
-"""The most sessions; one that is idle for half an hour is closed."""
+"""Maximum number of sessions; one that is idle for half an hour is closed."""
 
 
 def tools_of(*, plans_questions: bool) -> tuple[Tool, ...]:

@@ -1,4 +1,4 @@
-"""MCP clients: where each keeps its servers, and what its entries mean to toolplan."""
+"""MCP clients: where each keeps its servers, and how its entries are read."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Client(Struct, frozen=True):
     """A client, as its documentation describes it.
 
     Attributes:
-        name: what commands call it.
+        name: its name in commands.
         user: its file for all projects; `~` is the home folder, `{config}` the platform's folder
             for configurations.
         project: its file in a project's folder; empty if it has none.
@@ -31,7 +31,7 @@ class Client(Struct, frozen=True):
         variable: how an entry names the environment's variable `NAME`; empty if it cannot.
         short: whether `$NAME` names one, too.
         urls: the fields with an address, each with its transport.
-        type: what an entry of a process must have as `type`; empty if nothing.
+        type: the required `type` of an entry of a process; empty for none.
         skills: its folders of skills, in the home folder and in a project; None if it reads none.
     """
 
@@ -64,7 +64,7 @@ class Client(Struct, frozen=True):
         return Path(os.environ.get(self.home) or folder.format(config=config)).expanduser() / name
 
     def document(self, text: str) -> Document:
-        """Return what stands in the client's file."""
+        """Parse the client's file."""
         read = TomlDocument if self.user.endswith(".toml") else JsonDocument
         return read(text, self.table)
 

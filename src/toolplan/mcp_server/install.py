@@ -61,7 +61,7 @@ _REPAIR: Final = "Repair that, and call this again."
 
 
 class Installed(Struct, frozen=True):
-    """What was done with a client's file.
+    """The result for a client's file.
 
     Attributes:
         path: the client's file.
@@ -136,7 +136,7 @@ def install(
 
 
 def uninstall(client: Client, *, project: Path | None = None) -> Installed:
-    """Put the file of `client` back as it was; what was changed in it since stays.
+    """Put the file of `client` back as it was; later changes in it stay.
 
     Raises:
         ToolplanError: the file cannot be read or changed; then nothing is.
@@ -181,7 +181,7 @@ def _movable(client: Client, document: Document) -> tuple[dict[str, Json], dict[
 
 @contextmanager
 def _opened(client: Client, project: Path | None) -> Generator[_ClientFile]:
-    """Yield the file of a client; what is wrong with it is raised as an error of toolplan."""
+    """Yield the file of a client; its faults are raised as errors of toolplan."""
     if project is not None and not client.project:
         said = f"{client.name} has no configuration in projects."
         raise ToolplanError("client-file", said, "Leave out --project.")
@@ -206,7 +206,7 @@ def _refusing(path: Path | str) -> Generator[None]:
 
 
 class _ClientFile:
-    """A client's file, and the folder with what belongs to it.
+    """A client's file, and its folder in the user's data.
 
     `before` and `after` are the file before and after `install`, `servers` is the configuration of
     the servers that moved. Its methods raise `BrokenFile` and `OSError`.
@@ -268,7 +268,7 @@ class _ClientFile:
         return _content(path)
 
     def original(self, now: bytes | None) -> bytes | None:
-        """Return the content without toolplan, with what was changed in it since `install`."""
+        """Return the content without toolplan, with changes made in it since `install`."""
         if not self.after.is_file():
             return now
         before = _content(self.before)

@@ -67,7 +67,7 @@ class Scenario(Struct, frozen=True):
 
 
 class CallBounds(Struct, frozen=True):
-    """The fewest calls of a run without failures, and the most, with all retries."""
+    """The minimum number of calls, of a run without failures, and the maximum, with all retries."""
 
     least: int
     most: int
@@ -97,12 +97,12 @@ class DryRun(Shown, Struct, frozen=True):
     """The result of a dry run.
 
     Attributes:
-        faults: what always fails, each once.
-        may_fail: what fails with recorded results alone, each once.
+        faults: certain failures, each once.
+        may_fail: failures with recorded results alone, each once.
         scenarios: the simulated scenarios.
         calls: how often each step is called, by its id.
         total: how often tools are called.
-        limit: the most calls that a run may make; it stops there, whatever `total` says.
+        limit: maximum number of calls of a run, which stops there, whatever `total` says.
         effects: the steps that may change something, in the order of the plan.
         unchecked: the steps that could not be checked, in the order of the plan.
     """

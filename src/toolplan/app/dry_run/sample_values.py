@@ -1,4 +1,4 @@
-"""What the steps of a plan return in a dry run: sample values made from schemas, or recordings.
+"""Results of steps in a dry run: sample values made from schemas, or recordings.
 
 A sample value fits the output schema of its tool, and, where possible, the schemas of the arguments
 that it fills: only then does a failure say something about the plan.
@@ -40,7 +40,7 @@ def list_behind(ref: Ref) -> Ref:
 
 
 class SampleValues:
-    """What the steps of a plan return in a dry run."""
+    """The results of the steps of a plan in a dry run."""
 
     def __init__(
         self, plan: Plan, tools: Toolbox, recordings: Mapping[str, Sequence[Json]]
@@ -78,7 +78,7 @@ class SampleValues:
         return any(self.steps[name].tool == tool for name in self._recordings)
 
     def value(self, step_id: str, turn: int | None, item: int) -> Json:
-        """Return what one call of a step returns.
+        """Return the result of one call of a step.
 
         `turn` selects among recordings; None uses them only where there is no sample value, or
         something undeclared is read.
@@ -95,7 +95,7 @@ class SampleValues:
         return (ref.step,)
 
     def reading(self, ref: Ref, step: Step | None) -> Reading:
-        """Return what is known of the value that `ref` selects, used in `step`."""
+        """Return the facts about the value that `ref` selects, used in `step`."""
         if step is not None and ref.step in RESERVED_IDS and isinstance(step.for_each, Fixed):
             return WRITTEN
         if any(name not in self._values for name in self.sources(ref, step)):

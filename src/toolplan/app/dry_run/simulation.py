@@ -37,7 +37,7 @@ from toolplan.schema.tool_call import current_call
 
 MAX_SCENARIOS: Final = 32
 MAX_SIMULATED_STEPS: Final = 100_000
-"""The most steps of all scenarios together; at least two scenarios and one with recordings run."""
+"""Maximum number of steps in all scenarios; at least two and one with recordings run."""
 
 _LIMITS: Final = Limits()
 
@@ -49,7 +49,7 @@ async def simulate(
     limits: Limits = _LIMITS,
     recordings: Mapping[str, Sequence[Json]] | None = None,
 ) -> DryRun:
-    """Simulate `plan` with each condition true and false; return what is known before a run.
+    """Simulate `plan` with each condition true and false.
 
     No tool is called, so tools without a function are enough, and no approval is needed.
     `recordings` are results of earlier calls by tool; they are used where a tool's schema does not
@@ -163,7 +163,7 @@ class _Certainty(NamedTuple):
 
 
 class _Case(Struct, frozen=True):
-    """What a scenario assumes: the conditions of the steps in `closed` are false.
+    """The assumptions of a scenario: the conditions of the steps in `closed` are false.
 
     `turn` selects recordings; None uses sample values.
     """
@@ -174,7 +174,7 @@ class _Case(Struct, frozen=True):
 
 
 class _Simulation:
-    """The scenarios of one plan, and what they have shown so far."""
+    """The scenarios of one plan, and their results so far."""
 
     def __init__(
         self,
@@ -200,7 +200,7 @@ class _Simulation:
         self._may_fail: dict[tuple[str, str, str], MayFail] = {}
 
     async def run(self) -> DryRun:
-        """Simulate all scenarios, and return what they have shown."""
+        """Simulate all scenarios, and return their results."""
         included = self._included()
         for case in self._cases(included):
             await self._simulate(included, case)
@@ -314,7 +314,7 @@ class _Simulation:
         return found
 
     def _note(self, step: Step, failure: Failure, case: _Case, ended: Run) -> None:
-        """Report the failure of `step` as what it shows of the plan."""
+        """Report the failure of `step` as a fault, or a possible failure, of the plan."""
         if self._certainty.is_sure(step, failure):
             self._report(step.id, failure, case, ())
             return
@@ -371,7 +371,7 @@ def _succeeded(step: StepRun) -> bool:
 def _call_bounds(
     plan: ExecutionPlan, tools: Toolbox, samples: SampleValues, limits: Limits
 ) -> dict[str, CallBounds]:
-    """Return the fewest and most calls of each step, by its id, in the written order."""
+    """Return the minimum and maximum number of calls of each step, in the written order."""
     found, skippable = dict[str, CallBounds](), plan.skippable
     for step in plan.plan.steps:
         least, most = _items(step, samples, limits)
@@ -383,7 +383,7 @@ def _call_bounds(
 
 
 def _items(step: Step, samples: SampleValues, limits: Limits) -> tuple[int, int]:
-    """Return the fewest and the most items of a step: 1 and 1 where it has no `for_each`."""
+    """Return the minimum and maximum number of items of a step: 1 without `for_each`."""
     most = min(step.max_items, limits.items)
     match step.for_each:
         case None:

@@ -12,10 +12,10 @@ import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 MOST: Final = 256
-"""The most connections of all peers together."""
+"""Maximum number of connections of all peers together."""
 
 MOST_OF_PEER: Final = 64
-"""The most connections of one address."""
+"""Maximum number of connections of one address."""
 
 HEADERS_S: Final = 15.0
 """The interval of checks for incomplete headers; the second failed check closes the connection."""
@@ -110,7 +110,7 @@ class Connection(H11Protocol):
 
 
 def one_to_close(connections: Iterable[Connection], peer: str) -> Connection | None:
-    """Return what to close for one more of `peer`: idle, of the peer that has the most.
+    """Return the connection to close for one more of `peer`: idle, of the peer with the most.
 
     None if all of them are busy.
     """

@@ -98,7 +98,7 @@ async def serve_http(
     """Serve `app` until the task is cancelled or the process gets a signal.
 
     Args:
-        app: what is served.
+        app: the application.
         host: the name or address to listen on.
         port: the port to listen on; 0 selects a free one.
         on_ready: called with the URL when the server accepts requests.
