@@ -37,7 +37,7 @@ from benchmarks.tokens import plans, request_tokens
 from toolplan.app.app import App, AskResult
 from toolplan.compiler import parse
 from toolplan.planners import Attempt, Draft, LLMPlanner, OnText, Proposal, Question
-from toolplan.planners.llm._examples import example_plans
+from toolplan.planners.llm._prompt import example_plans
 from toolplan.providers import Model, ModelError, ModelRequest, Piece, Text, open_model
 from toolplan.schema.tool import Toolbox
 from toolplan_demo import TOOLS

@@ -14,8 +14,8 @@ import pytest
 from tests.mcp_server.served import READS, content, scripted
 from tests.mcp_server.test_http import TOKEN, connected, listening
 from toolplan.mcp_server import _server
-from toolplan.mcp_server.http import connection
-from toolplan.mcp_server.http.connection import Use, one_to_close
+from toolplan.mcp_server.http import serving as connection
+from toolplan.mcp_server.http.serving import Use, one_to_close
 from toolplan.storage.journal import Journal
 from toolplan.testing import Gives
 

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.planners.planned import demo
-from toolplan.planners.cache._planner import normalised, question_key, tools_digest
+from toolplan.planners.cache import normalised, question_key, tools_digest
 from toolplan.schema.tool import Tool, Toolbox
 
 

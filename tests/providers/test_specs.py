@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from tests.providers.asking import KEY
 from toolplan.base.extensions import Extensions
-from toolplan.providers import Message, ModelError, ModelRequest, _open, complete, open_model
+from toolplan.providers import Message, ModelError, ModelRequest, _chain, complete, open_model
 from toolplan.providers._endpoint import OpensEndpoint
 from toolplan.providers._specs import ADDRESSES, base_url, read_spec
 
@@ -132,7 +132,7 @@ def test_a_package_adds_a_provider_by_an_entry_point(
     (folder / "METADATA").write_text("Metadata-Version: 2.1\nName: echoing\nVersion: 1\n")
     (folder / "entry_points.txt").write_text("[toolplan.models]\necho = echoing:Echo\n")
     monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
-    monkeypatch.setattr(_open, "MODELS", Extensions[OpensEndpoint]("toolplan.models"))
+    monkeypatch.setattr(_chain, "MODELS", Extensions[OpensEndpoint]("toolplan.models"))
     model = open_model("echo:large", keys={"echo": "k"}, addresses={"echo": "http://there"})
     reply = asyncio.run(complete(model, ModelRequest((Message("user", "Hi"),))))
     assert (reply.text, reply.model) == ("large http://there k", "echo:large")

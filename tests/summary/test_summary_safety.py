@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.sizes import share_of
 from tests.summary.test_summary import HONEST, QUESTION, ROWS, ran, summarised
 from toolplan.plan.path import Json
-from toolplan.show.summary.prompt import ROWS_BYTES, summary_request
+from toolplan.show.summary.summariser import ROWS_BYTES, summary_request
 from toolplan.show.summary.text import cleaned, safe_text
 from toolplan.testing.model import ScriptedModel
 

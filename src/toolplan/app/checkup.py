@@ -26,8 +26,7 @@ from toolplan.app.settings import (
 from toolplan.app.workers import stranded_texts
 from toolplan.base.errors import ToolplanError
 from toolplan.base.extensions import KINDS, EntryPoint, Extensions
-from toolplan.base.extras import extras, install_command
-from toolplan.base.release import own_version
+from toolplan.base.extras import extras, install_command, own_version
 from toolplan.compiler.rules import all_rules
 from toolplan.compiler.rules._all import guarded_rules
 from toolplan.dialects._base import guarded_dialect

@@ -7,6 +7,7 @@ import re
 import shlex
 import sys
 from collections.abc import Iterable, Mapping
+from functools import cache
 from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
@@ -16,6 +17,17 @@ from urllib.parse import unquote, urlsplit
 from msgspec import Struct
 
 from toolplan.base.errors import ToolplanError
+
+
+@cache
+def own_version() -> str:
+    """Return the version of toolplan.
+
+    Raises:
+        importlib.metadata.PackageNotFoundError: it is not installed.
+    """
+    return metadata.version("toolplan")
+
 
 INSTALL: Final = "Install it: "
 """What stands before a command that installs something."""

@@ -30,8 +30,7 @@ from toolplan.app.settings import file_fault
 from toolplan.base import event_loop, own_code, threads
 from toolplan.base.errors import ToolplanError, sentence
 from toolplan.base.extensions import EntryPoint, Extensions, described
-from toolplan.base.extras import check_beside
-from toolplan.base.release import own_version
+from toolplan.base.extras import check_beside, own_version
 from toolplan.cli import terminal
 from toolplan.cli.terminal import CommandError, Exit, note, out
 from toolplan.plan.diagnostics import near

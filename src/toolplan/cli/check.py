@@ -8,7 +8,7 @@ from cyclopts import Parameter
 from msgspec.structs import replace
 
 from toolplan.app.settings import FILE, home, policy_of
-from toolplan.base.release import own_version
+from toolplan.base.extras import own_version
 from toolplan.cli import options
 from toolplan.cli.plan_file import PlanFile, print_diagnostics, read_plan, write_plan
 from toolplan.cli.terminal import CommandError, Exit, err, note, out, print_json

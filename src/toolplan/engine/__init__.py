@@ -10,9 +10,8 @@ from toolplan.engine._calls import (
 from toolplan.engine._detached import Prepared, cancel, prepare
 from toolplan.engine._execution import Leaving
 from toolplan.engine._runs import Decided
-from toolplan.engine._streamed import StepStream, StreamRefused
 from toolplan.engine._values import filled_output
-from toolplan.engine.local import resume, run, run_stream
+from toolplan.engine.local import StepStream, StreamRefused, resume, run, run_stream
 
 __all__ = [
     "CannotRun",

@@ -21,7 +21,7 @@ from importlib import import_module
 from time import perf_counter
 from typing import Any, Final
 
-from toolplan.base import release
+from toolplan.base import extras
 from toolplan.base.errors import ToolplanError
 from toolplan.events import Run
 from toolplan.plan.path import Json
@@ -88,7 +88,7 @@ def start(name: str, attributes: Mapping[str, str | int], *, kind: str) -> Any: 
     if not is_on():
         return None
     trace: Any = sys.modules["opentelemetry.trace"]
-    return trace.get_tracer(SCOPE, release.own_version()).start_span(
+    return trace.get_tracer(SCOPE, extras.own_version()).start_span(
         name, kind=trace.SpanKind[kind], attributes=attributes
     )
 
@@ -215,4 +215,4 @@ def _record(name: str, unit: str, amount: float, labels: Mapping[str, str]) -> N
 @cache
 def _instrument(create: str, name: str, unit: str) -> Any:  # noqa: ANN401 — of a library that may be absent
     metrics: Any = sys.modules["opentelemetry.metrics"]
-    return getattr(metrics.get_meter(SCOPE, release.own_version()), create)(name, unit=unit)
+    return getattr(metrics.get_meter(SCOPE, extras.own_version()), create)(name, unit=unit)

@@ -34,7 +34,7 @@ from toolplan.app.app import App
 from toolplan.app.limits import Concurrency
 from toolplan.app.settings import home
 from toolplan.base.errors import ToolplanError
-from toolplan.base.release import own_version
+from toolplan.base.extras import own_version
 from toolplan.base.threads import in_thread
 from toolplan.mcp_server._call import Backend, Call, Request, request_key, result
 from toolplan.mcp_server._reports import CallRefused, error_report, left_out, sources_line
@@ -43,7 +43,7 @@ from toolplan.mcp_server.http.guard import Guard, Rules
 from toolplan.mcp_server.http.serving import checked_rules, kept_secret, serve_http
 from toolplan.plan.diagnostics import did_you_mean, near
 from toolplan.plan.path import Json
-from toolplan.planners.offline import can_plan
+from toolplan.planners.context import can_plan
 from toolplan.policy.approval import Approver
 from toolplan.schema import Schema
 from toolplan.tools.search import index_of

@@ -13,6 +13,7 @@ from toolplan.providers._base import (
     Usage,
     complete,
 )
+from toolplan.providers._chain import ConfiguredModel, configured_models, open_model
 from toolplan.providers._endpoint import (
     Answered,
     CallFailed,
@@ -22,7 +23,6 @@ from toolplan.providers._endpoint import (
     OpensEndpoint,
     Part,
 )
-from toolplan.providers._open import ConfiguredModel, configured_models, open_model
 from toolplan.providers._parameters import SETTABLE
 from toolplan.providers._specs import Spec
 from toolplan.providers._usage import ModelCall, UsageTracker, total

@@ -19,8 +19,8 @@ import toolplan
 from toolplan import Tool, Toolbox
 from toolplan.plan.path import Json
 from toolplan.planners import LLMPlanner, Question
-from toolplan.planners.llm._facts import ALL_CHARACTERS, TOOL_CHARACTERS, argument_lines
 from toolplan.planners.llm._plan_schema import plan_schema
+from toolplan.planners.llm._signature import ALL_CHARACTERS, TOOL_CHARACTERS, argument_lines
 from toolplan.schema import Schema
 from toolplan.testing.model import ScriptedModel
 

@@ -20,7 +20,7 @@ from toolplan.app.app import App
 from toolplan.app.results import AskResult, CheckResult, RunResult
 from toolplan.app.resume import cancel
 from toolplan.base.errors import ToolplanError
-from toolplan.base.release import own_version
+from toolplan.base.extras import own_version
 from toolplan.base.threads import in_thread
 from toolplan.compiler import parse
 from toolplan.compiler.lint import lint_tools
@@ -32,8 +32,7 @@ from toolplan.plan.diagnostics import Diagnostic, Severity
 from toolplan.plan.model import Literal, Plan, Step
 from toolplan.plan.path import Json
 from toolplan.planners import Attempt, Draft
-from toolplan.planners.context import PlannerContext
-from toolplan.planners.offline import example_questions, offline_planner
+from toolplan.planners.context import PlannerContext, example_questions, offline_planner
 from toolplan.policy.approval import Approver, said_yes
 from toolplan.policy.consent import Effect, ValueApproval
 from toolplan.policy.execution_plan import ExecutionPlan

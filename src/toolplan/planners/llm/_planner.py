@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from hashlib import sha256
 from typing import Final, Literal, TypeAlias
@@ -14,6 +15,7 @@ from toolplan.dates import Weeks
 from toolplan.plan.model import all_text
 from toolplan.plan.path import Json
 from toolplan.planners._base import Attempt, Draft, DraftText, OnText, Proposal, Question, times_of
+from toolplan.planners.context import PlannerContext
 from toolplan.planners.llm._plan_schema import plan_schema
 from toolplan.planners.llm._prompt import PROMPT_VERSION, kirha_messages, may_ask, messages
 from toolplan.planners.llm._reply import read_reply, with_own_ids
@@ -209,3 +211,26 @@ def _plain(text: str) -> Json:
     if isinstance(document, dict):
         return {name: value for name, value in document.items() if name != "metadata"}
     return document
+
+
+_KIRHA = re.compile(r"\bkirha/planner")
+
+
+def llm(context: PlannerContext) -> LLMPlanner | None:
+    """Return the planner that asks the model; None where none is named.
+
+    Models of the kirha family are asked in their own form (F002-22).
+    """
+    if context.model is None:
+        return None
+    kirha = bool(context.models) and all(_KIRHA.search(spec) for spec in context.models)
+    return LLMPlanner(
+        context.model,
+        weeks=context.weeks,
+        style="kirha" if kirha else "toolplan",
+        temperature=context.temperature,
+        max_tokens=context.max_tokens,
+        instructions=context.instructions,
+        requests=context.requests,
+        small=context.small_model,
+    )

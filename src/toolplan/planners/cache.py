@@ -1,4 +1,4 @@
-"""The planner that reuses plans that worked for the same question.
+"""The cached planner: it reuses plans that worked for the same question.
 
 The key of a stored plan is the normalised question, and everything that its plan depends on.
 """
