@@ -27,7 +27,8 @@ from toolplan.planners import (
     Question,
     Refusal,
 )
-from toolplan.planners.context import PlannerContext, offline_planner
+from toolplan.planners.context import PlannerContext
+from toolplan.planners.offline import offline_planner
 from toolplan.policy import Policy
 from toolplan.providers import ModelError
 from toolplan.schema import Schema

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from toolplan.plan.path import Json
 from toolplan.schema import Schema
@@ -11,12 +11,18 @@ from toolplan.schema.tool import ComputedOutput, Tool
 from toolplan_sql import sql_tool
 
 SQL = sql_tool()
+EAST = "2026-11-24T23:30:00-05:00"
 
 
 def table_of(properties: dict[str, Json], **more: Json) -> Schema:
     """Return the schema of a table whose rows have `properties`."""
     row: Json = {"type": "object", "properties": properties, **more}
     return Schema.load({"type": "array", "items": row})
+
+
+def rows_of(values: Sequence[Json]) -> list[Json]:
+    """Return a row with a number `n` for each of `values`, in `v`."""
+    return [{"n": at, "v": value} for at, value in enumerate(values)]
 
 
 CLOSED: dict[str, Json] = {"additionalProperties": False}

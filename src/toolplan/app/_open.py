@@ -48,9 +48,10 @@ from toolplan.plan.diagnostics import did_you_mean, near
 from toolplan.plan.model import Limits
 from toolplan.plan.path import Json, copied
 from toolplan.planners import Planner, fallback
-from toolplan.planners.context import NAME as OFFLINE
-from toolplan.planners.context import PLANNERS, PlannerContext, offline_planner
+from toolplan.planners.context import PlannerContext
 from toolplan.planners.fallback import Escalation
+from toolplan.planners.offline import NAME as OFFLINE
+from toolplan.planners.offline import PLANNERS, offline_planner
 from toolplan.policy import Policy
 from toolplan.providers import Ended, Model, ModelError, ModelRequest, Piece, Restarted, Text
 from toolplan.schema.tool import Arguments, Tool, Toolbox

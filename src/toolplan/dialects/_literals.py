@@ -24,6 +24,7 @@ from toolplan.plan.text.loose import (
     Span,
     Way,
     is_bad_number,
+    refuse_ellipsis,
     replaced,
 )
 from toolplan.plan.text.tokens import DEEPEST
@@ -239,7 +240,7 @@ class CallReader(Reader):
         """
         position = 0
         has_names = False
-        while self._next():
+        while self.next():
             if self.text.startswith("**", self.at, self.end):
                 has_names = True
                 self._take(2)
@@ -257,7 +258,7 @@ class CallReader(Reader):
             else:
                 self._value()
                 self.nameless += 1
-            if self._next():
+            if self.next():
                 self._expect(",", "',' or ')'")
 
     def _argument(self, name: str) -> None:
@@ -270,7 +271,7 @@ class CallReader(Reader):
     def _unpacked(self) -> None:
         """Read the members of a dict as arguments; it is no level of its own."""
         self._expect("{")
-        self._open.append("}")
+        self.closers.append("}")
         self._most += 1
         goes_on = not self._ends()
         while goes_on:
@@ -278,13 +279,13 @@ class CallReader(Reader):
             self._argument(key)
             goes_on = self._goes_on()
         self._most -= 1
-        self._open.pop()
+        self.closers.pop()
 
     def _leaf(self, char: str) -> Json:
         if char == "(":
             self._begin(char)
             items = self._list()
-            self._open.pop()
+            self.closers.pop()
             if len(items) == 1 and not self._trails:
                 return items[0]  # as in Python: brackets round a value, no tuple
             self.noise["a tuple for a list"] = None
@@ -300,7 +301,7 @@ class CallReader(Reader):
 
     def _key(self) -> tuple[str, Span]:
         """Read a key and the colon behind it; keys are what they say, never references."""
-        self._next()
+        self.next()
         start = self.at
         if not self._is_text():
             raise self._unexpected("a key in quotes")
@@ -324,7 +325,7 @@ class CallReader(Reader):
         """
         text = self._one_text()
         end = self.at
-        while self._next() and self._is_text():
+        while self.next() and self._is_text():
             start = self.at
             if self._one_text() or start == end:
                 what = "Two texts stand side by side: is a comma missing, or a quote not escaped?"
@@ -349,7 +350,7 @@ class CallReader(Reader):
     def _scalar(self) -> bool | int | float | None:
         number = _NUMBER.match(self.text, self.at, self.end)
         if number is None:
-            self._refuse_ellipsis(self.text[self.at : self.at + 3], self.at)
+            refuse_ellipsis(self.text[self.at : self.at + 3], self.at)
         found = number or _WORD.match(self.text, self.at, self.end)
         if found is None:
             raise self._unexpected("a value")
@@ -359,7 +360,8 @@ class CallReader(Reader):
         self._take(len(word))
         return _CONSTANTS[word] if word in _CONSTANTS else self.number(word)
 
-    def _next(self) -> str:
+    def next(self) -> str:
+        """Move to the next token; return its first character, "" at the end."""
         space = _SPACE.match(self.text, self.at, self.end)
         self.at = self.end if space is None else space.end()
         return self.text[self.at] if self.at < self.end else ""
@@ -368,12 +370,12 @@ class CallReader(Reader):
         if self._ends():
             self._trails = False
             return False
-        self._expect(",", f"',' or {self._open[-1]!r}")
+        self._expect(",", f"',' or {self.closers[-1]!r}")
         self._trails = self._ends()
         return not self._trails
 
     def _expect(self, mark: str, wanted: str | None = None) -> None:
-        if self._next() != mark:
+        if self.next() != mark:
             raise self._unexpected(wanted or repr(mark))
         self._take(1)
 

@@ -43,7 +43,7 @@ from toolplan.mcp_server.http.guard import Guard, Rules
 from toolplan.mcp_server.http.serving import checked_rules, kept_secret, serve_http
 from toolplan.plan.diagnostics import did_you_mean, near
 from toolplan.plan.path import Json
-from toolplan.planners.context import can_plan
+from toolplan.planners.offline import can_plan
 from toolplan.policy.approval import Approver
 from toolplan.schema import Schema
 from toolplan.tools.search import index_of

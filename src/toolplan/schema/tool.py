@@ -38,12 +38,7 @@ class Effects(StrEnum):
     UNKNOWN = "unknown"
 
 
-_SEVERITY: Final = {
-    Effects.READ: 0,
-    Effects.WRITE: 1,
-    Effects.UNKNOWN: 2,
-    Effects.DESTRUCTIVE: 2,
-}
+_SEVERITY: Final = {Effects.READ: 0, Effects.WRITE: 1, Effects.UNKNOWN: 2, Effects.DESTRUCTIVE: 2}
 
 EGRESS: Final = "egress"
 """The annotation of a tool whose calls can be read outside."""
@@ -338,15 +333,15 @@ class Tool(Struct, frozen=True, dict=True, weakref=True):
             raise ToolObjectError(f"The 'annotations' of the tool {name!r} are no object.")
         raw_input = _read_schema(fields, "input_schema", "inputSchema", "parameters")
         hints = annotations or {}
+        is_own = "idempotent" in hints  # of `to_json`
+        repeats = ("idempotent",) if is_own else ("idempotentHint", "idempotent_hint")
         return cls(
             name=name,
             description=description or "",
             raw_input={"type": "object"} if raw_input is None else raw_input,
             raw_output=_read_schema(fields, "output_schema", "outputSchema"),
             effects=_effects(hints),
-            idempotent=_is_true(hints, "idempotent")
-            if "idempotent" in hints
-            else _is_true(hints, "idempotentHint", "idempotent_hint"),
+            idempotent=_is_true(hints, *repeats),
             annotations=hints,
         )
 

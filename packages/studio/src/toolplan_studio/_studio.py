@@ -32,7 +32,8 @@ from toolplan.plan.diagnostics import Diagnostic, Severity
 from toolplan.plan.model import Literal, Plan, Step
 from toolplan.plan.path import Json
 from toolplan.planners import Attempt, Draft
-from toolplan.planners.context import PlannerContext, example_questions, offline_planner
+from toolplan.planners.context import PlannerContext
+from toolplan.planners.offline import example_questions, offline_planner
 from toolplan.policy.approval import Approver, said_yes
 from toolplan.policy.consent import Effect, ValueApproval
 from toolplan.policy.execution_plan import ExecutionPlan

@@ -14,12 +14,12 @@ from toolplan.plan.canonical._form import (
     dump,
     free_id,
     is_id,
-    json_schema,
     load,
     read_ids,
     read_metadata,
     read_steps,
 )
+from toolplan.plan.canonical._schema import json_schema
 from toolplan.plan.canonical._values import (
     CANONICAL,
     DEEPEST,

@@ -104,7 +104,7 @@ class Reader:
         wanted: Collection[Way] = (),
     ) -> None:
         self.text = text
-        self.at = self._previous = at  # `_previous` is where the last token ends
+        self.at = self.last_end = at  # `last_end` is where the last token ends
         self.end = len(text) if end is None else end
         self.noise: dict[str, None] = {}
         self.flaws: list[Flaw] = []
@@ -112,7 +112,7 @@ class Reader:
         self.way: list[str] = []
         self._wanted = wanted
         self._most = most
-        self._open: list[str] = []  # the closing brackets of what is being read
+        self.closers: list[str] = []  # the closing brackets of what is being read
 
     def read(self) -> Json:
         """Return the value that is all of the text.
@@ -121,7 +121,7 @@ class Reader:
             Refused: the text is not a value.
         """
         value = self._placed(None)
-        if self._next():
+        if self.next():
             raise self._unexpected("the end")
         return value
 
@@ -130,14 +130,14 @@ class Reader:
         way = tuple(self.way) if self._wanted else ()
         if way not in self._wanted:
             return self._value()
-        self._next()
-        start, token = self.at, self._token()
+        self.next()
+        start, token = self.at, self.token()
         leaf = None if token is None or token.lastgroup == "mark" else token
         # what cannot be read has a place too: up to its end, or to that of the text
         end = len(self.text.rstrip()) if leaf is None else leaf.end()
         spot = self.spots[way] = Spot(Span(start, end), key)
         value = self._value()
-        spot.span = Span(start, self._previous)
+        spot.span = Span(start, self.last_end)
         return value
 
     def _member(self, label: str, key: Span | None = None) -> Json:
@@ -147,18 +147,18 @@ class Reader:
         return value
 
     def _value(self) -> Json:
-        char = self._next()
+        char = self.next()
         if char not in ("{", "["):
             return self._leaf(char)
         self._begin(char)
         value = self._object() if char == "{" else self._list()
-        self._open.pop()
+        self.closers.pop()
         return value
 
     def _begin(self, opening: str) -> None:
-        if len(self._open) >= self._most:
+        if len(self.closers) >= self._most:
             raise Refused("Lists and objects are nested too deep", self.at, "too-deep")
-        self._open.append(_CLOSERS[opening])
+        self.closers.append(_CLOSERS[opening])
         self._take(1)
 
     def _list(self) -> list[Json]:
@@ -179,13 +179,13 @@ class Reader:
                 self._repeated(key)
             fields[key] = self._member(key, span)
             if spot is not None:
-                spot.last_key, spot.last_end = span, self._previous
+                spot.last_key, spot.last_end = span, self.last_end
             goes_on = self._goes_on()
         return fields
 
     def _ends(self) -> bool:
         """Take the closing bracket, if it is next."""
-        if self._next() != self._open[-1]:
+        if self.next() != self.closers[-1]:
             return False
         self._take(1)
         return True
@@ -194,59 +194,45 @@ class Reader:
         """Take the comma before a further member, or else the closing bracket."""
         if self._ends():
             return False
-        if self._next() == ",":
+        if self.next() == ",":
             self._take(1)
             if not self._ends():
                 return True
             self.noise["trailing commas"] = None
             return False
-        if not self._lacks_comma():
-            raise self._unexpected(f"',' or {self._open[-1]!r}")
+        if not _lacks_comma(self):
+            raise self._unexpected(f"',' or {self.closers[-1]!r}")
         self.noise["missing commas"] = None
         return True
 
-    def _lacks_comma(self) -> bool:
-        """Return whether a further member begins here: it is apart, and nothing else is meant."""
-        token, is_behind_bracket = self._token(), self.text[self._previous - 1] in "]}"
-        if token is None:
-            return False
-        is_apart = is_behind_bracket or self._previous < self.at
-        if token.lastgroup == "mark":
-            return is_apart and token[0] in "[{" and self._open[-1] == "]"
-        if self._open[-1] == "]":
-            return is_behind_bracket
-        if token.lastgroup == "word":
-            is_apart = "\n" in self.text[self._previous : self.at]
-        return is_apart and _COLON_NEXT.match(self.text, token.end()) is not None
-
     def _key(self) -> tuple[str, Span]:
         """Read a key and the colon behind it."""
-        char, start = self._next(), self.at
-        token = self._token()
+        char, start = self.next(), self.at
+        token = self.token()
         if token is None or token.lastgroup == "mark":
             raise self._unexpected("a key")
         if char in "\"'":
             key = self._string(token)
             key = self.clean(key, replaced(key))
         else:
-            self._refuse_ellipsis(token[0], start)
+            refuse_ellipsis(token[0], start)
             self.noise["bare keys"] = None
             key = token[0]
             self._take(len(key))
         span = Span(start, self.at)
-        if self._next() != ":":
+        if self.next() != ":":
             raise self._unexpected("':'")
         self._take(1)
         return key, span
 
     def _leaf(self, char: str) -> Json:
-        token = self._token()
+        token = self.token()
         if token is None or token.lastgroup == "mark":
             raise self._unexpected("a value")
         if char in "\"'":
             return self.clean(self._string(token))
         word = token[0]
-        self._refuse_ellipsis(word, self.at)
+        refuse_ellipsis(word, self.at)
         strict = _WORDS.get(word, word)
         if not _SCALAR.fullmatch(strict):
             what = f"{_short(word)} is not a value: text stands in double quotes"
@@ -258,7 +244,7 @@ class Reader:
 
     def _string(self, token: re.Match[str]) -> str:
         said = token[0]
-        strict, text = self._checked(token)
+        strict, text = _checked(token, self.at)
         if said.startswith("'"):
             self.noise["single quotes"] = None
         if "\n" in said or "\r" in said or "\t" in said:
@@ -267,17 +253,6 @@ class Reader:
             self.noise["escapes that JSON does not have"] = None
         self._take(len(said))
         return text
-
-    def _checked(self, token: re.Match[str]) -> tuple[str, str]:
-        """Return a string as JSON writes it, and what it says."""
-        if not (token["dq"] or token["sq"]):
-            raise Refused("The text in quotes that begins there does not end", self.at)
-        strict = double_quoted(token[0])
-        try:
-            return strict, json.loads(strict)
-        except ValueError:
-            what = "The text in quotes that begins there has an escape unknown to JSON"
-            raise Refused(what, self.at) from None
 
     def clean(self, text: str, *inner: str) -> str:
         """Return `text` with a replacement for everything that is not a character; note that."""
@@ -307,7 +282,7 @@ class Reader:
         if len(self.flaws) < _MOST_FLAWS:
             self.flaws.append(Flaw(code, message, (*self.way, *inner), help))
 
-    def _next(self) -> str:
+    def next(self) -> str:
         """Move to the next token; return its first character, "" at the end."""
         while True:
             char = self.text[self.at : self.at + 1]
@@ -317,45 +292,79 @@ class Reader:
                 char = self.text[self.at : self.at + 1]
             if self.at >= self.end:
                 return ""
-            token = self._token() if char in "#/" else None
+            token = self.token() if char in "#/" else None
             if token is None or token.lastgroup != "comment":
                 return char
             if char == "/" and token[0].startswith("/*") and token["closed"] is None:
                 raise Refused("A comment begins there and does not end", self.at)
-            self._refuse_ellipsis(token[0], self.at)
+            refuse_ellipsis(token[0], self.at)
             self.noise["comments"] = None
             self.at = token.end()
 
-    def _token(self) -> re.Match[str] | None:
+    def token(self) -> re.Match[str] | None:
+        """Return the token at `at`."""
         return TOKEN.match(self.text, self.at, self.end)
 
     def _take(self, length: int) -> None:
-        self.at = self._previous = self.at + length
+        self.at = self.last_end = self.at + length
 
     def _unexpected(self, wanted: str) -> Refused:
-        """Return why the next token cannot stand where `wanted` is."""
-        char, at = self._next(), self.at
-        token = self._token()
-        if token is None:
-            return Refused("The text ends inside of a value", self.end)
-        if char in "]}" and self._open[-1:] != [char]:
-            return Refused(f"{char!r} closes no bracket that is open there", at)
-        if char in "]}" or (char == "," and wanted in ("a value", "a key", "':'")):
-            what = "A key" if wanted == "a key" else "A value"
-            return Refused(f"{what} is missing before {char!r}", at)
-        if token.lastgroup == "mark":
-            return Refused(f"{char!r} stands where {wanted} was expected", at)
-        if token.lastgroup != "word":
-            self._checked(token)
-            return Refused(f"A text in quotes stands where {wanted} was expected{_UNESCAPED}", at)
-        self._refuse_ellipsis(token[0], at)
-        is_behind_text = self._previous == at and self.text[at - 1] in "\"'"
-        hint = _UNESCAPED if is_behind_text else ""
-        return Refused(f"{_short(token[0])} stands where {wanted} was expected{hint}", at)
+        return _unexpected(self, wanted)
 
-    def _refuse_ellipsis(self, text: str, at: int) -> None:
-        if begins_with_ellipsis(text):
-            raise Refused(ELLIPSIS, at, "ellipsis")
+
+def _unexpected(reader: Reader, wanted: str) -> Refused:
+    """Return why the next token cannot stand where `wanted` is."""
+    char, at = reader.next(), reader.at
+    token = reader.token()
+    if token is None:
+        return Refused("The text ends inside of a value", reader.end)
+    if char in "]}" and reader.closers[-1:] != [char]:
+        return Refused(f"{char!r} closes no bracket that is open there", at)
+    if char in "]}" or (char == "," and wanted in ("a value", "a key", "':'")):
+        what = "A key" if wanted == "a key" else "A value"
+        return Refused(f"{what} is missing before {char!r}", at)
+    if token.lastgroup == "mark":
+        return Refused(f"{char!r} stands where {wanted} was expected", at)
+    if token.lastgroup != "word":
+        _checked(token, at)
+        return Refused(f"A text in quotes stands where {wanted} was expected{_UNESCAPED}", at)
+    refuse_ellipsis(token[0], at)
+    is_behind_text = reader.last_end == at and reader.text[at - 1] in "\"'"
+    hint = _UNESCAPED if is_behind_text else ""
+    return Refused(f"{_short(token[0])} stands where {wanted} was expected{hint}", at)
+
+
+def _lacks_comma(reader: Reader) -> bool:
+    """Return whether a further member begins here: it is apart, and nothing else is meant."""
+    token, is_behind_bracket = reader.token(), reader.text[reader.last_end - 1] in "]}"
+    if token is None:
+        return False
+    is_apart = is_behind_bracket or reader.last_end < reader.at
+    if token.lastgroup == "mark":
+        return is_apart and token[0] in "[{" and reader.closers[-1] == "]"
+    if reader.closers[-1] == "]":
+        return is_behind_bracket
+    if token.lastgroup == "word":
+        is_apart = "\n" in reader.text[reader.last_end : reader.at]
+    return is_apart and _COLON_NEXT.match(reader.text, token.end()) is not None
+
+
+def _checked(token: re.Match[str], at: int) -> tuple[str, str]:
+    """Return a string as JSON writes it, and what it says."""
+    if not (token["dq"] or token["sq"]):
+        raise Refused("The text in quotes that begins there does not end", at)
+    strict = double_quoted(token[0])
+    try:
+        return strict, json.loads(strict)
+    except ValueError:
+        what = "The text in quotes that begins there has an escape unknown to JSON"
+        raise Refused(what, at) from None
+
+
+def refuse_ellipsis(text: str, at: int) -> None:
+    """Refuse `text`, bare or a comment, that begins with an ellipsis."""
+    if begins_with_ellipsis(text):
+        raise Refused(ELLIPSIS, at, "ellipsis")
 
 
 def begins_with_ellipsis(text: str) -> bool:

@@ -17,7 +17,8 @@ from msgspec.structs import replace
 from toolplan.base.errors import ToolplanError
 from toolplan.events import Run
 from toolplan.plan.path import Json
-from toolplan.planners.context import PlannerContext, offline_planner
+from toolplan.planners.context import PlannerContext
+from toolplan.planners.offline import offline_planner
 from toolplan.policy.approval import ApprovalRequired
 from toolplan.providers import ModelError
 from toolplan.show.answer import Answer
