@@ -273,7 +273,7 @@ async def test_headers_that_do_not_come_are_given_up(
     tmp_path: Path, parts: list[bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """H10."""
-    monkeypatch.setattr("toolplan.mcp_server.http.connection.HEADERS_S", 0.1)
+    monkeypatch.setattr("toolplan.mcp_server.http.serving.HEADERS_S", 0.1)
     async with asking(tmp_path) as (url, _):
         line = await asyncio.to_thread(said, url, *parts, pause_s=0.05)
     assert line == b"HTTP/1.1 408 Request Timeout"
@@ -282,7 +282,7 @@ async def test_headers_that_do_not_come_are_given_up(
 async def test_a_connection_that_is_in_use_is_not_given_up(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("toolplan.mcp_server.http.connection.HEADERS_S", 0.4)
+    monkeypatch.setattr("toolplan.mcp_server.http.serving.HEADERS_S", 0.4)
     tools = scripted(Gives({"data": ["ann"]}, delay_s=0.6))
     with closing(Journal(tmp_path / "runs.sqlite")) as journal:
         async with listening(journal, tools.toolbox) as url, connected(url, "legacy") as client:
