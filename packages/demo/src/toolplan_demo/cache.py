@@ -1,6 +1,6 @@
-"""What the demo has generated, kept for the next process: a file for each day, size and seed.
+"""Generated rows of the demo, kept for the next process: a file for each day, size and seed.
 
-A file that cannot be read or written, or that is not what was saved, is not an error: the rows are
+A file that cannot be read or written, or is not as it was saved, is not an error: the rows are
 then generated again.
 """
 

@@ -1,4 +1,4 @@
-"""What tools have changed in the demo's data: kept in `TOOLPLAN_HOME`, until it is reset.
+"""Changes of tools to the demo's data: kept in `TOOLPLAN_HOME`, until they are reset.
 
 The rows that were written are kept as they are then, and replace the generated ones. They are on
 disk before the tool returns, so a crash loses no change that was reported.

@@ -78,8 +78,8 @@ _CITY: Final = {city.name: city for city in NAMES.cities}
 class Database:
     """The demo's database in memory, built at its first use and closed with its last reference.
 
-    One connection stands behind a lock, so that threads may call at the same time and each reads
-    what any other wrote before.
+    A lock guards one connection, so that threads may call at the same time and each reads
+    the earlier writes of all others.
     """
 
     def __init__(
@@ -90,9 +90,9 @@ class Database:
         *,
         lasts: bool = False,
     ) -> None:
-        """Prepare a database for each day that `today` returns; None is that of the first use.
+        """Prepare a database for each day that `today` returns; None for the day of the first use.
 
-        Where it `lasts`, what is written is kept for later processes (`toolplan_demo.changes`).
+        Where it `lasts`, changes are kept for later processes (`toolplan_demo.changes`).
         """
         self._lasts = lasts
         self._today = today
@@ -173,7 +173,7 @@ class Database:
 
     @property
     def _data(self) -> str:
-        """What the rows are, whatever their last day."""
+        """The name of the data: number of rows, seed and generator, without the last day."""
         return f"{self._rows}-{self._seed}-{_generator()}"
 
     def _connection(self) -> sqlite3.Connection:
@@ -193,9 +193,9 @@ def open_database(
 ) -> sqlite3.Connection:
     """Return the database of the two years up to `today`, in memory; the caller closes it.
 
-    `rows` is about how many shipments it holds. Lists and objects are kept as JSON text, booleans
-    as 0 and 1, times as ISO 8601 text. The SQL function `fold` gives text without case. What was
-    generated once is taken from the cache (`toolplan_demo.cache`).
+    `rows` is the approximate number of shipments. Lists and objects are kept as JSON text, booleans
+    as 0 and 1, times as ISO 8601 text. The SQL function `fold` gives text without case. Rows
+    that were generated once are taken from the cache (`toolplan_demo.cache`).
     """
     connection = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
     connection.create_function("fold", 1, _fold, deterministic=True)

@@ -1,4 +1,4 @@
-"""The demo's domain, read from `domain.json`: names with frequencies, and what tools take and give.
+"""The demo's domain, read from `domain.json`: names with frequencies, and the tools' declarations.
 
 In a node of its schemas `$ref` stands for the node of that name, whose keywords those beside it
 replace, and `$record` for a closed object that has every field.
@@ -72,8 +72,8 @@ class ContaminantType(Struct, frozen=True, array_like=True):
 class Site(Struct, frozen=True, array_like=True):
     """A facility as it was built.
 
-    `fill` is how full it is, as a fraction of its capacity, before chance adds a little; `accepts`
-    and `refuses` are waste types. F14 accepts what it refuses: a fact to be found.
+    `fill` is its load, as a fraction of its capacity, before chance adds a little; `accepts`
+    and `refuses` are waste types. F14 accepts types that it refuses: a fact to be found.
     """
 
     id: str
@@ -110,7 +110,7 @@ class Names(Struct, frozen=True):
 
 
 class Declared(Struct, frozen=True):
-    """What a tool says of itself."""
+    """The declaration of a tool."""
 
     description: str
     entity: str

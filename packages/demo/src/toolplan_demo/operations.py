@@ -1,4 +1,4 @@
-"""What the demo's tools do: one function over the database for each."""
+"""The demo's tools: one function over the database for each."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ _GROUPS: Final = {
     "carrier": "carriers",
     "type": "contaminant_types",
 }
-"""Of which names an argument takes one, in any spelling."""
+"""The kind of names of which an argument takes one, in any spelling."""
 
 _ROLES: Final = {"range.start": ">= ?", "min": ">= ?", "max": "<= ?"}
 _ORDERS: Final = {
@@ -182,10 +182,10 @@ def _nodes(table: str) -> dict[str, Any]:
 
 
 def _condition(name: str, value: Json, node: Node) -> tuple[str, SqlValue]:
-    """Return the condition of one argument with its one `?`, and what stands for it."""
+    """Return the condition of one argument with its one `?`, and the value for it."""
     column, role = str(node.get("x-field", name)), str(node.get("x-role"))
     if "x-ref" in node:
-        # one bound value whatever the length of the list: SQLite bounds the number of those
+        # one bound value for a list of any length: SQLite limits their number
         listed = json.dumps(value if isinstance(value, list) else [value])
         return column + _AMONG, listed
     if role == "range.end":
@@ -329,4 +329,4 @@ ANSWERS: Final[Mapping[str, Answer]] = {
     "analytics_waste_distribution": partial(rows_between, DISTRIBUTION),
     "analytics_risk_trends": risk_trends,
 }
-"""What each tool of `domain.json` does."""
+"""The function of each tool of `domain.json`."""

@@ -1,7 +1,7 @@
 """The demo domain as a REST API with its own OpenAPI document at `/openapi.json`.
 
 Answers are `{"success": true, "data": …, "count": …}` or `{"success": false, "error": {"message":
-…}}`. A filter that is not known, or a value that is not what it should be, is refused: it would
+…}}`. An unknown filter, or a value that does not fit its schema, is refused: it would
 else silently widen the answer (C-36).
 """
 
@@ -144,7 +144,7 @@ def _operation(route: Route, tool: Tool, components: Node) -> Node:
         }
         made["requestBody"] = {"required": True, "content": _json(body)}
     else:
-        # lists with commas between, so that an empty one can be said too
+        # lists with commas between, so that an empty one can be given too
         parameters += [
             {"name": n, "in": "query", "required": n in needed, "schema": each, "explode": False}
             for n, each in others.items()
@@ -274,7 +274,7 @@ async def _answer(
 
 
 def _status(route: Route, in_path: Mapping[str, str], message: str) -> int:
-    """Return 404 where what the path names is not there; other writes conflict with the data."""
+    """Return 404 where the object of the path is missing; other writes conflict with the data."""
     missing = any(message.endswith(f"{value!r} not found.") for value in in_path.values())
     return 404 if missing else 409 if route.has_body else 400
 
@@ -316,7 +316,7 @@ def _query(request: Request, schemas: Mapping[str, Json]) -> dict[str, Json]:
 
 
 def _read(schema: Json, text: str) -> Json:
-    """Return what `text` means where `schema` is wanted; what does not fit stays text."""
+    """Return `text` as a value for `schema`; one that does not fit stays text."""
     node = schema if isinstance(schema, dict) else {}
     options = node.get("anyOf")
     kinds = [node, *(each for each in (options if isinstance(options, list) else []))]

@@ -1,4 +1,4 @@
-"""The rows of the demo domain: what happened on a day is a pure function of seed and day.
+"""The rows of the demo domain: the events of a day are a pure function of seed and day.
 
 Each shipment is drawn from a hash of seed, day and its number on that day, with all that belongs to
 it: no row depends on another, nor on the day up to which rows are asked for.
@@ -20,7 +20,7 @@ from msgspec import Struct
 from toolplan_demo.domain import NAMES, RISKS, ContaminantType, Site, WasteType
 
 DAYS: Final = 731
-"""How many days the data covers, the last one included: two years."""
+"""Number of days that the data covers, the last one included: two years."""
 
 LEVELS: Final = ("low", "medium", "high")
 
@@ -87,14 +87,14 @@ class Inspection(Struct, frozen=True):
 
 
 class Facility(Struct, frozen=True):
-    """A site, and how full it is."""
+    """A site, and its fill level."""
 
     site: Site
     current_load_tons: int
 
 
 class Delivery(Struct, frozen=True):
-    """A shipment with what was found in it and who looked at it."""
+    """A shipment with the contaminants found in it and its inspections."""
 
     shipment: Shipment
     contaminants: tuple[Contaminant, ...]
@@ -126,7 +126,7 @@ _TO: Final = {
 
 
 def facilities(seed: int) -> tuple[Facility, ...]:
-    """Return the facilities; how full each of them is depends on `seed` alone."""
+    """Return the facilities; the fill level of each depends on `seed` alone."""
     draws = _draws(f"{seed}:facilities")
     return tuple(
         Facility(site, round(site.capacity_tons * (site.fill + 0.06 * next(draws))))

@@ -30,8 +30,8 @@ def demo_tools(
     """Return the demo's tools over a database of their own, built on the first call.
 
     The data ends on `today`; None is the date that counts as today in the run, else the date of the
-    first call. `rows` is about how many shipments there are. What one tool writes, all of them read
-    from then on; other toolboxes do not see it. Where it `lasts`, later processes do: it is
+    first call. `rows` is the approximate number of shipments. Writes of one tool are read by all
+    from then on; other toolboxes do not see them. Where it `lasts`, later processes do: they are
     kept in `TOOLPLAN_HOME`.
 
     Raises:
@@ -65,7 +65,7 @@ def _tool(name: str, declared: Declared, database: Database) -> Tool:
 
 
 def wrong_arguments(tool: Tool, arguments: Arguments) -> str:
-    """Return what is wrong with the arguments of a call; empty where nothing is."""
+    """Return the faults of a call's arguments; empty where there are none."""
     return " ".join(map(_sentence, tool.input.violations(arguments)))
 
 
@@ -77,5 +77,5 @@ def _sentence(violation: Violation) -> str:
 
 
 TOOLS: Final = demo_tools(lasts=True)
-"""The toolbox for `--tools toolplan_demo:TOOLS`: it ends today, whichever day that is, and
-what is written lasts."""
+"""The toolbox for `--tools toolplan_demo:TOOLS`: it ends on the current day, and
+its changes last."""

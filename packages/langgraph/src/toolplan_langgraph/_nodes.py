@@ -246,7 +246,7 @@ class Nodes(Struct, frozen=True):
         )
 
     async def give_up(self, state: State) -> Goto:
-        """Report which limit was reached, and the tasks that are done; the plan is kept."""
+        """Report the limit that was reached, and the tasks that are done; the plan is kept."""
         stopped, result = state.get("stopped"), state.get("planner_result")
         lines = ["I have stopped." if stopped is None else f"I have stopped. {stopped['message']}"]
         done = [] if result is None else result["plan"][: result["next_task"]]

@@ -35,7 +35,7 @@ class Refused(NamedTuple):
 
 
 class Decided(NamedTuple):
-    """What the user decided about calls that wait; without either they still wait."""
+    """The user's decision about calls that wait; without either they still wait."""
 
     allow: tuple[Effect, ...] = ()
     deny: tuple[Effect, ...] = ()

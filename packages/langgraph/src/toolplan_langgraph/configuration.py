@@ -58,7 +58,7 @@ class ConfigurationError(ToolplanError, ValueError):
 
 
 class Caps(Struct, frozen=True, forbid_unknown_fields=True):
-    """Limits. When one is reached, the graph ends and says which.
+    """Limits. When one is reached, the graph ends and names it.
 
     Attributes:
         attempts: the maximum number of failed attempts of one task.

@@ -22,7 +22,7 @@ from toolplan.providers import (
 from toolplan_langgraph.configuration import Configuration
 
 _TOKENS: Final = ("max_tokens", "max_output_tokens", "num_predict")
-"""What chat models call their limit of tokens."""
+"""The names that chat models have for their limit of tokens."""
 
 _ROLES: Final = {"system": SystemMessage, "user": HumanMessage, "assistant": AIMessage}
 AnyModel: TypeAlias = Model | BaseChatModel | str

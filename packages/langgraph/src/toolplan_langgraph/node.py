@@ -92,14 +92,14 @@ def toolplan_node(
     It reads `messages` of the surrounding state and adds its answer to them; if that state has a
     key `toolplan`, it receives the outcome. Events go to the stream of custom values. A plan with
     effects interrupts and shows its effects; see `approved` and `refused`. Where values of tools
-    reach these, what only reads runs first, as with `approve="values"`.
+    reach these, read-only calls run first, as with `approve="values"`.
 
     Args:
         app: plans and runs, from `toolplan.open`; with its journal no call with effects is repeated
             after a crash.
         today: returns the date for words like "last week"; by default the app's own.
         new_id: returns the ids of messages.
-        approve: `values`: what only reads runs, then the node interrupts with each call with
+        approve: `values`: read-only calls run, then the node interrupts with each call with
             effects and its values; see `allowed` and `denied`. This needs the app's journal.
 
     Raises:
@@ -177,7 +177,7 @@ class _AskNodes(Struct):
     async def _run(
         self, plan: ExecutionPlan, name: str, approval: Approval | Literal["values"] | None
     ) -> dict[str, object]:
-        """Run what only reads or is approved, and each other call once its values are allowed."""
+        """Run reading and approved calls, and each other call once its values are allowed."""
         app, report = self.app, reporter(name)
         if await is_known(app.journal, name):  # this node was left for a question, or died
             ended = await app.resume(name, approve=approval, on_event=report)

@@ -232,7 +232,7 @@ def _is(result: StepResult, state: str) -> bool:
 
 
 def try_graph() -> str:
-    """Run a plan as a graph; return what it says of LangGraph.
+    """Run a plan as a graph; return a statement about LangGraph.
 
     Raises:
         RuntimeError: the graph gives something else than the plan must.

@@ -40,7 +40,7 @@ class Stopped(TypedDict):
 
 
 class Stop(Exception):
-    """A node has reached a limit; `update` is what it changes all the same."""
+    """A node has reached a limit; `update` is its change of the state all the same."""
 
     def __init__(
         self, reason: StopReason, message: str, update: Mapping[str, object] = MappingProxyType({})
@@ -54,8 +54,8 @@ class Progress(TypedDict):
     """The progress since the last message of the user.
 
     `turn` is the id of that message; `began` is the number of messages before the current task;
-    `attempts`, `replans` and `rounds` count towards the limits with these names. `assessment` says
-    what the last attempt lacked, and `trouble` why the planner is asked again; they may be empty.
+    `attempts`, `replans` and `rounds` count towards the limits with these names. `assessment` has
+    the gaps of the last attempt, and `trouble` why the planner is asked again; they may be empty.
     """
 
     turn: str

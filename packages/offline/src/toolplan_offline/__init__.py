@@ -1,4 +1,4 @@
-"""The planner without a model: a question is read by one grammar, or it is asked back."""
+"""The planner without a model: one grammar reads a question, or a question is asked back."""
 
 from toolplan_offline.planner import OfflinePlanner
 

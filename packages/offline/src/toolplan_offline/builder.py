@@ -1,6 +1,6 @@
 """From a meaning to the steps of a plan.
 
-What an argument of a tool can filter is an argument; the rest is one step of SQL.
+A filter that a tool has an argument for is that argument; the rest is one step of SQL.
 """
 
 from __future__ import annotations
@@ -202,7 +202,7 @@ class Builder:
         owner = ref.split(".")[0]
         if owner in (there.name, here.name):
             return 0 if owner == there.name else 1
-        # of two shared identities the one that itself names another thing says more
+        # of two shared identities the one that itself names another thing is more specific
         keys = self.lex.entities[owner].keys
         return 2 if any(not f.ref.startswith(f"{owner}.") for f in keys) else 3
 
@@ -341,7 +341,7 @@ class Builder:
         value, alias = sql.figure(a, e, table, only)
         value = f"count({joins.rpartition(' = ')[2]})" if outer and joins else value
         text = f"SELECT {', '.join([*columns, f'{value} AS {alias}'])} FROM {table}{joins}"
-        if a.order or not a.said:  # rows without a group are in none of those that are asked for
+        if a.order or not a.said:  # rows without a group are in no requested group
             keys = [column.rpartition(" AS ")[0] or column for column in columns]
             text += f" WHERE {' AND '.join(f'{key} IS NOT NULL' for key in keys)}" if keys else ""
         self._statement(text + _grouping(a, columns, value, alias), sources)
@@ -424,7 +424,7 @@ def _identities(to: Set, ref: str) -> list[Any]:
 
 
 def _grouping(a: Agg, columns: list[str], value: str, alias: str) -> str:
-    """Return what stands behind FROM where there are groups."""
+    """Return the clauses behind FROM for groups."""
     if not columns:
         return ""
     keys = ", ".join(str(n) for n in range(1, len(columns) + 1))

@@ -39,14 +39,14 @@ class Caller:
         return not names if self._lex.begins(words) else destroys and words[0] not in self._words
 
     def plan(self, question: Question) -> Proposal:
-        """Return the plan of a question that begins with a verb, or what is asked back."""
+        """Return the plan of a question that begins with a verb, or a question back."""
         words = [token.low for token in split(question.text)]
         if not self._lex.begins(words):
             return Refusal(f'No tool deletes, as "{words[0]}" demands.')
         return self.read(question)
 
     def read(self, question: Question) -> Proposal:
-        """Return the plan of one call, or what is asked back."""
+        """Return the plan of one call, or a question back."""
         world = World(self._lex)
         reading = self._reader.read(question.text, date.fromisoformat(question.today), world)
         if isinstance(reading, Clarification):

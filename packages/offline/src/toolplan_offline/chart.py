@@ -23,7 +23,7 @@ _Reached: TypeAlias = "tuple[str, Any, Found]"  # a category, its meaning, and h
 
 
 class Edge(NamedTuple):
-    """A phrase from token `start` to `end`, what it can be, and what that costs."""
+    """A phrase from token `start` to `end`, a category and meaning of it, and their cost."""
 
     start: int
     end: int

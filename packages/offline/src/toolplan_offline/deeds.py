@@ -87,7 +87,7 @@ class Deeds(schemas.Schemas):
 
 
 class DeedLexicon(Lexicon):
-    """What phrases can be in a question that calls one tool."""
+    """The meanings of phrases in a question that calls one tool."""
 
     def __init__(self, tools: Iterable[Tool], reading: Lexicon) -> None:
         """Compile the lexicon; identities are those of the things that `reading` knows."""

@@ -23,7 +23,7 @@ BEYOND: Final = (
 
 
 def unknown_words(reading: Reading) -> Clarification:
-    """Name the words that nothing explains."""
+    """Name the unknown words."""
     words = tuple(dict.fromkeys(reading.unknown))
     listed = ", ".join(f'"{word}"' for word in words)
     return Clarification(f"I did not understand: {listed}. {BEYOND}", unexplained=words)

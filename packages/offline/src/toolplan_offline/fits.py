@@ -38,7 +38,7 @@ def _kept(got: Set | None) -> Out:
 
 
 def condition(v: Val) -> Cond:
-    """Return the condition that a value says."""
+    """Return the condition for a value."""
     return Cond(v.field, v.op, v.value)
 
 
@@ -128,14 +128,14 @@ def _val(w: World, s: Set, e: Entity, m: Val) -> Out:
 
 
 def _belongs(w: World, s: Set, e: Entity, m: Val) -> bool:
-    """Return whether a value of another thing can be said of this one."""
+    """Return whether a value of another thing can describe this one."""
     theirs = w.lex.field(m)
     label = w.lex.entities[m.entity].label
     is_place = theirs.kind == "place" or theirs.name in ENGLISH.classes["place"]
     lives = label and label.equal and label.kind == "person" if is_place else m.free
     common = theirs.name in ("type", "status") or m.entity not in w.lex.named(s.entity)
     if lives or theirs.cued or (not m.cued and common):
-        return False  # where people live, a free name, an end of a way, or said of much else
+        return False  # where people live, a free name, an end of a way, or common to many things
     any_ = theirs.kind in ("place", "person", "organisation")  # of mine all values may be known
     alike = [f for f in e.fields.values() if f.kind == theirs.kind]
     mine = [f for f in alike if m.value in f.values or (any_ and not f.values)]
@@ -244,7 +244,7 @@ def _none_of(s: Set, values: list[Val]) -> Out:
 
 
 def names_kinds(e: Entity) -> bool:
-    """Return whether the noun names kinds as well: then a negated place says nothing sure."""
+    """Return whether the noun names kinds as well: then a negated place is ambiguous."""
     return any({*f.words} & {*e.nouns} for f in e.fields.values())
 
 

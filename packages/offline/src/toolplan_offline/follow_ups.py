@@ -41,13 +41,13 @@ def narrow(w: World, m: Part) -> Out:
 
 
 def edit_count(w: World, m: Part = None) -> Out:
-    """Count what was shown, perhaps under one more condition: "how many of them are …?"."""
+    """Count the things shown, perhaps under one more condition: "how many of them are …?"."""
     for a in (Agg("count", "", s) for s in _open(w) if not s.limit):
         yield from [(a, 0)] if m is None else restrict(w, a, m)
 
 
 def edit_by(w: World, g: tuple[Any, ...]) -> Out:
-    """Group what was asked: "per month"."""
+    """Group the figure or things asked for: "per month"."""
     before = w.before
     if isinstance(before, Agg):
         before = before._replace(by=(), order="", top=None, having=None)
@@ -55,7 +55,7 @@ def edit_by(w: World, g: tuple[Any, ...]) -> Out:
 
 
 def edit_their(w: World, np: NP) -> Out:
-    """Show what belongs to the things before: "their …", "what was found in them"."""
+    """Show things that belong to those before: "their …", "what was found in them"."""
     before = sets_of(w.before)
     if not before or not np.set.has_hole or isinstance(w.before, Agg):
         return
@@ -93,7 +93,7 @@ def _replaced(s: Set, old: Set, new: Set) -> Set:
 
 
 def _edited(w: World, s: Set, m: Part) -> list[Set]:
-    """Change the innermost set that says something of that kind; else restrict the outer one."""
+    """Change the innermost set with a condition of that kind; else restrict the outer one."""
     for one in reversed(s.all()):
         old = [c for c in one.conditions if _speaks(w, one, c, m)]
         if not old:

@@ -22,7 +22,7 @@ class Rule:
 
 @dataclass(slots=True, eq=False)
 class Node:
-    """A state in the middle of rules: the rules that end here, and what can follow."""
+    """A state in the middle of rules: the rules that end here, and the possible next parts."""
 
     children: dict[str, Node] = field(default_factory=lambda: defaultdict(Node))
     rules: list[Rule] = field(default_factory=list[Rule])
@@ -33,9 +33,9 @@ class Grammar:
 
     Attributes:
         skip: words that may stand anywhere and mean nothing.
-        classes: what each phrase of a class can be: the class, and its meaning.
+        classes: by phrase, the classes that it is in, each with its meaning.
         rules: all rules; an optional part makes two of one, and so do alternatives.
-        root: the state before the first part of all rules; what begins alike is one state.
+        root: the state before the first part of all rules; equal beginnings share their states.
         words: all words of the grammar.
     """
 
@@ -43,7 +43,7 @@ class Grammar:
         """Read a grammar.
 
         Raises:
-            ValueError: a line is none of the three kinds.
+            ValueError: a line is not of the three kinds.
         """
         self.skip: set[str] = set()
         self.classes: dict[str, list[tuple[str, str]]] = defaultdict(list)
@@ -72,7 +72,7 @@ class Grammar:
             raise ValueError(f"Line {number} of the grammar is no skip, class or rule: {line}")
 
     def _rule(self, category: str, parts: list[str], function: str, takes: list[str]) -> None:
-        """Add a rule for each choice of alternatives and of the parts that are left out."""
+        """Add a rule for each choice of alternatives and of omitted parts."""
         options = [
             [*((name, n) for name in part.strip("()").split("|")), *[None] * part.startswith("(")]
             for n, part in enumerate(parts, 1)

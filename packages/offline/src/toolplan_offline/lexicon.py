@@ -1,4 +1,4 @@
-"""The lexicon: what each phrase can be, compiled from the schemas of the tools.
+"""The lexicon: the meanings of each phrase, compiled from the schemas of the tools.
 
 An entry says that a phrase can be a category (see `grammar.txt`) with a meaning.
 """
@@ -25,7 +25,7 @@ class Val(NamedTuple):
 
 
 class Word(NamedTuple):
-    """A phrase that speaks of a field: its name, a cue, or `unit`, which is `factor` of its own.
+    """A phrase for a field: its name, a cue, or `unit`, which is `factor` of its own.
 
     `order`: desc or asc, of a word for the most or the least of it.
     """
@@ -38,7 +38,7 @@ class Word(NamedTuple):
 
 
 class Lexicon:
-    """What the phrases of a question can be, for some tools."""
+    """The meanings of the phrases of a question, for some tools."""
 
     def __init__(self, schemas: Schemas) -> None:
         """Compile the lexicon of the schemas of tools."""
@@ -70,7 +70,7 @@ class Lexicon:
             self.entries[key].append((category, meaning))
 
     def field(self, word: Word | Val) -> Field:
-        """Return the field that a word or a value speaks of."""
+        """Return the field of a word or a value."""
         return self.entities[word.entity].fields[word.field]
 
     def identities(self, text: str) -> list[tuple[str, str]]:
@@ -121,7 +121,7 @@ class Lexicon:
             return
         word = Word(entity.name, found.name)
         if found.kind == "date" and (dated := re.fullmatch(r"(\w+?)_(on|at|date)", found.name)):
-            # the verb that says which date is meant; of the only one it says nothing
+            # the verb that selects a date; it has no meaning with a single date
             dates = [f for f in entity.fields.values() if f.kind == "date"]
             own = dated[1] in ENGLISH.classes["acquired"] or entity.year
             if len(dates) > 1 or found.nullable or own:
@@ -136,7 +136,7 @@ class Lexicon:
         self._enter_values(entity, found)
 
     def _enter_names(self, found: Field) -> None:
-        """Enter the names by which people know another thing, and what it is to this one."""
+        """Enter the names of another thing, and those of its role for this one."""
         target = found.ref.split(".")[0]
         there = self.entities.get(target)
         said = {*found.words, re.sub(r" ids?$", "", words.spoken(found.name))}
@@ -194,7 +194,7 @@ class Lexicon:
         values = dict(found.values)
         if found.kind == "bool" and not values:
             values = _said_of_flag(found.name)
-        kinds = found.kind == "enum" and "_" not in found.name  # "x_type" says of what
+        kinds = found.kind == "enum" and "_" not in found.name  # "x_type" names the thing
         kinds = kinds or found.name.startswith("is_")
         nouns = found.name in ENGLISH.classes["nouns"] or bool({*found.words} & {*entity.nouns})
         for value, texts in values.items():

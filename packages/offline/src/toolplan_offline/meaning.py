@@ -1,4 +1,4 @@
-"""Meanings: what a question says, as plain values.
+"""Meanings: questions as plain values.
 
 A set of things is an entity and conditions; a question does something with sets. Meanings are
 compared and kept in sets, so all of them are tuples.
@@ -105,7 +105,7 @@ class NP(NamedTuple):
 class When(NamedTuple):
     """A period, both days included; `days` of "the last 14 days"; `field`: the date it is about.
 
-    `ahead`: the days if what lies ahead is meant; None where the question speaks of the past.
+    `ahead`: the days if the future is meant; None where the question is about the past.
     """
 
     lo: date | None
@@ -127,7 +127,7 @@ class Num(NamedTuple):
 class To(NamedTuple):
     """That a thing belongs to another: "of" ties both ways, "in" to the whole, "with" back.
 
-    `role`: the kind of thing of which the tie has a name, as "led by" is said of tours.
+    `role`: the kind of thing for which the tie has a name, as "led by" for tours.
     """
 
     np: NP
@@ -137,7 +137,7 @@ class To(NamedTuple):
 
 
 class Not(NamedTuple):
-    """What does not hold."""
+    """A negated meaning."""
 
     of: Any
 
@@ -150,7 +150,7 @@ class Both(NamedTuple):
     word: str
 
     def values(self) -> list[Val]:
-        """Return the values that it joins; none where it joins anything else."""
+        """Return the values that it joins; an empty list where it joins anything else."""
         sides = [
             side.values() if isinstance(side, Both) else [side] if isinstance(side, Val) else []
             for side in (self.one, self.other)
@@ -183,14 +183,14 @@ class Agg(NamedTuple):
 
     Attributes:
         fn: count, total, different, sum, avg, min, max, median or rate.
-        field: what is measured, or counted once for each value; "" for count. Of a rate, what it is
-            the share of, where its things are not sure: then a period alone restricts them.
+        field: the field measured, or counted once for each value; "" for count. Of a rate, that of
+            `cond` where its things are not sure: then a period alone restricts them.
         by: the groups: (entity, field), or ("time", unit).
-        said: whether the question names the things, or only what is measured.
-        cond: what a rate is the share of.
+        said: whether the question names the things, or only the field measured.
+        cond: the condition whose share a rate is.
         order, top: the groups with the most or the fewest.
         having: (operator, number): the groups with more than 3.
-        unit: the unit of the figure, and how many of the field's own it is.
+        unit: the unit of the figure, and its size in the field's own unit.
     """
 
     fn: str

@@ -18,7 +18,7 @@ _NAMES: Final = ("place", "person", "organisation", "name", "code", "")
 
 
 def same(w: World, x: Part) -> Out:
-    """Mean what the part means."""
+    """Mean the same as the part."""
     yield x, 0
 
 
@@ -66,7 +66,7 @@ def not_(w: World, m: Part) -> Out:
 
 
 def role(w: World, said: Word, by: Part) -> Out:
-    """Tie a thing to what has a role for it ("led by"): a thing, a name or a phrase about it."""
+    """Tie a thing to the holder of its role ("led by"): a thing, a name or a phrase about it."""
     there = w.lex.field(said).ref.split(".")[0]
     if isinstance(by, str):
         found = called(w, there, by, "name")
@@ -103,7 +103,7 @@ def dated(w: World, said: Word, when: When) -> Out:
 
 
 def missing(w: World, f: Word) -> Out:
-    """Restrict to what has no value of a field, if that can be."""
+    """Restrict to things without a value of a field, if that can be."""
     found = w.lex.field(f)
     if found.nullable and found.column and found.kind != "bool":
         yield Val(f.entity, f.field, None, "is", cued=True), 0
@@ -116,7 +116,7 @@ def span(w: World, a: When, b: When) -> Out:
 
 
 def done(w: World, e: str, m: Part = None, never: str = "") -> Out:
-    """Restrict to what a deed was done to, or `never`, perhaps at a place: there is a record."""
+    """Restrict to things with a record of a deed, or `never` with one, perhaps at a place."""
     for s, cost in [(Set(e), 0)] if m is None else apply(w, Set(e), m):
         if m is None or s != Set(e):
             yield To(NP(s), bool(never)), cost
@@ -139,7 +139,7 @@ def quantity(w: World, n: float | str, unit: Word | None = None) -> Out:
 
 
 def num(w: World, op: str, q: Amount, f: Word | None = None) -> Out:
-    """Read a bound; without a field or a unit it says nothing."""
+    """Read a bound; without a field or a unit it has no meaning."""
     if q[1] if f is None else w.lex.field(f).kind == "number":
         yield Num(frozenset({f} if f else ()), op, q[0], q[1]), 0
 
@@ -160,7 +160,7 @@ def noun(w: World, e: str, cost: str = "0", one: str = "", kinds: str = "") -> O
 
 
 def who(w: World, e: str, m: Part) -> Out:
-    """Mean people by what they are or did themselves."""
+    """Mean people by their own attributes or deeds."""
     yield from ((NP(s, last=m), cost) for s, cost in apply(w, Set(e), m) if not s.links)
 
 
@@ -170,7 +170,7 @@ def everything(w: World) -> Out:
 
 
 def value_noun(w: World, v: Val, one: str = "", f: Word | None = None) -> Out:
-    """Mean things by a value that serves as a noun, or by what they are made of ("dry wood").
+    """Mean things by a value that serves as a noun, or by their material ("dry wood").
 
     `one`: the noun is in the singular.
     """
@@ -212,7 +212,7 @@ def known_as(w: World, text: str) -> Out:
 
 
 def coded(w: World, e: str, code: str | float) -> Out:
-    """Mean the thing with an identity behind its noun, where no schema says what they look like."""
+    """Mean the thing with an identity behind its noun, where no schema defines its form."""
     found = w.lex.entities[e].fields.get("id")
     if not found or w.lex.entities[e].prefix or found.json not in ("integer", "string"):
         return
@@ -230,7 +230,7 @@ def two_records(w: World, a: NP, identity: Identity) -> Out:
 
 
 def pre(w: World, m: Part, np: NP) -> Out:
-    """Restrict a noun by what stands before it; nothing stands before "those" or "their"."""
+    """Restrict a noun by the modifier before it; "those" and "their" have none."""
     if np.closed:
         return
     for s, cost in apply(w, np.set, m):

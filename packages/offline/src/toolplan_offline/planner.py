@@ -1,4 +1,4 @@
-"""The planner: a question becomes a plan, or a question back that says what is not clear."""
+"""The planner: a question becomes a plan, or a question back that names the ambiguity."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Way(NamedTuple):
 
 
 class OfflinePlanner:
-    """Plan without a model: every word of a question is read, or it is asked back.
+    """Plan without a model: every word of a question is read, or a question is asked back.
 
     In a conversation, a message may answer the question that was asked back, or change the meaning
     of the question before.
@@ -83,7 +83,7 @@ class OfflinePlanner:
         return proposal if tried is None else explain.tried(tried)
 
     def plan(self, question: Question, tools: Toolbox) -> Proposal:
-        """Return what `propose` returns where nothing was tried, without awaiting."""
+        """Return the result of `propose` where nothing was tried, without awaiting."""
         before = read_conversation(question.context)
         chosen = _chosen_plan(before.pending, question.text)
         if chosen is not None:
@@ -148,7 +148,7 @@ class OfflinePlanner:
         return explain.not_together(reading, world, reason)
 
     def _meaning(self, last: Turn | None, tools: Toolbox) -> Meaning | None:
-        """Return what the question before means; None where its plan is not made of that alone."""
+        """Return the meaning of the question before; None if its plan is not made from it alone."""
         if last is None:
             return None
         known = written.from_json(last.plan.metadata.get(written.FIELD))
@@ -174,7 +174,7 @@ class OfflinePlanner:
                 continue
             try:
                 steps = Builder(world.lex, computes=computes).build(meaning)
-            except Cannot as error:  # what costs as much or more is not meant instead
+            except Cannot as error:  # a reading that costs as much or more is not meant instead
                 return [], str(error)
             found.setdefault(json.dumps(steps, sort_keys=True), Way(meaning, steps, category))
             best = cost

@@ -16,7 +16,7 @@ Said = list[tuple[Any, int, int]]
 
 
 def said_values(reading: Reading, category: str, meaning: object) -> Said:
-    """Return the values that the words of a question say, each with its place in the text."""
+    """Return the values in the words of a question, each with its place in the text."""
     if reading.chart is None:
         return []
     edges = reading.chart.phrases(0, len(reading.kept), category, meaning)

@@ -98,7 +98,7 @@ def about(w: World, a: NP, b: NP) -> Out:
 
 
 def role_of(w: World, said: Word, np: NP) -> Out:
-    """Show what has a role for things, as the manager of a parcel, if nothing else ties them."""
+    """Show the holders of a role, as the manager of a parcel, if nothing else ties them."""
     there = w.lex.field(said).ref.split(".")[0]
     if np.set.entity == said.entity and said.entity not in w.lex.named(there):
         yield from about(w, NP(Set(there)), np)
@@ -108,7 +108,7 @@ def role_of(w: World, said: Word, np: NP) -> Out:
 
 
 def more(w: World, a: Part, np: NP) -> Out:
-    """Show one more set; what it leaves open ("their", "in them") is the one before."""
+    """Show one more set; its open references ("their", "in them") are to the one before."""
     if not isinstance(a, Show):
         return
     if np.set.has_hole:
@@ -117,7 +117,7 @@ def more(w: World, a: Part, np: NP) -> Out:
     before = a.sets[-1]
     unlike = np.set.is_record and (not before.is_record or np.set.entity == before.entity)
     if not unlike and not (np.one and not np.set.parts) and not _is_unclear(w, a, np):
-        # of "late orders and invoices" it is not clear what is late
+        # in "late orders and invoices" the scope of "late" is not clear
         yield Show((*a.sets, np.set), np.last is not None), int(a.post)
 
 
@@ -228,7 +228,7 @@ def rate(w: World, v: Val, np: NP | None = None, noun: str = "") -> Out:
 
 
 def stated_rate(w: World, v: Val, np: NP | None = None) -> Out:
-    """Compute a rate; of a kind among several, only if no tool states what it is the share of."""
+    """Compute a rate; of a kind among several, only if no tool states that rate itself."""
     said = {t for t, found in w.lex.entries.items() if ("VR", v) in found} & w.lex.rates
     if said and not isinstance(v.value, bool):
         w.refuse(f"A tool states the {said.pop()} rate in its own way. Of all, say the share of.")
@@ -237,7 +237,7 @@ def stated_rate(w: World, v: Val, np: NP | None = None) -> Out:
 
 
 def restrict(w: World, a: Part, m: Part) -> Out:
-    """Restrict what a figure is about; of groups it is not known what "not" leaves out."""
+    """Restrict the set of a figure; with groups the meaning of "not" is not clear."""
     if isinstance(a, Rank) and isinstance(m, When) and not a.set.links:
         yield from ((a._replace(set=s), cost) for s, cost in apply(w, a.set, m))
     if not isinstance(a, Agg) or a.order or (a.cond and a.field and not isinstance(m, When)):
@@ -252,7 +252,7 @@ def restrict(w: World, a: Part, m: Part) -> Out:
 
 
 def done_by(w: World, a: NP | Agg, m: Part) -> Out:
-    """Restrict things by who did them; where some may not have been done, it is asked."""
+    """Restrict things by their doer; where some may not have been done, a question is asked."""
     values = {str(v) for f in w.lex.entities[a.set.entity].fields.values() for v in f.values}
     if undone := " or ".join(sorted(values & ENGLISH.classes["undone"])):
         w.refuse(f"Are {many(w, a.set)} meant that are {undone}, too?")
@@ -291,7 +291,7 @@ def by(w: World, a: Part, g: Group) -> Out:
 def top(w: World, g: Group, order: str, a: Part, n: float | str | None = "") -> Out:
     """Show the groups with the greatest or the least figure; of one in the singular, the first.
 
-    `n`: so many of them; None for all.
+    `n`: the number of them; None for all.
     """
     if isinstance(a, NP) and not a.set.has_hole and a.set.limit is None:
         a = Agg("count", "", a.set)
@@ -307,7 +307,7 @@ def top_in(w: World, g: Group, m: Part, order: str, a: Part) -> Out:
     if isinstance(m, To) and m.np.set.entity != a.set.entity:
         return  # of a deed: only of the things that come of it
     if not isinstance(m, When) and g[1] != "id" and w.lex.field(Word(*g[:2])).kind != "person":
-        return  # a deed is of people, or of what has an identity
+        return  # a deed is of people, or of things with an identity
     for said, cost in pre(w, m, a) if isinstance(a, NP) else restrict(w, a, m):
         yield from ((found, cost + more) for found, more in top(w, g, order, said))
 
@@ -352,7 +352,7 @@ def newest(w: World, order: str, np: NP, *n: float | None) -> Out:
     if more or not e or not e.day or not e.fields[e.day].column or np.set.has_hole:
         return
     if order == "asc" and e.label and e.label.kind == "person":
-        return  # the oldest is not who came first
+        return  # the oldest is not the first to come
     s = _so_far(w, np.set, e, order)
     if s is None:
         return
@@ -409,11 +409,11 @@ def report_when(w: World, t: Call, m: Part) -> Out:
         yield t._replace(when=m), 0
 
 
-# --- what stands first
+# --- the first words
 
 
 def front(w: World, m: Part, q: Part) -> Out:
-    """Restrict a question by a phrase that stands before it."""
+    """Restrict a question by a phrase before it."""
     if isinstance(m, To) and not m.np.set.parts:
         return  # "for each of them" groups
     if isinstance(q, Call):

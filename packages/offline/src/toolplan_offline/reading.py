@@ -42,7 +42,7 @@ class Reader:
     """Reads questions with a lexicon and the grammar."""
 
     def __init__(self, lex: Lexicon, weeks: Weeks = "rolling", rules: str = "grammar.txt") -> None:
-        """Read with `lex` by `rules`; `weeks` says what last week is."""
+        """Read with `lex` by `rules`; `weeks` defines "last week"."""
         self.lex = lex
         self.weeks: Weeks = weeks
         self.grammar = grammar.load(rules)
@@ -63,7 +63,7 @@ class Reader:
         return {word for word in self.vocabulary - set(rates) if len(word) >= 4}
 
     def read(self, question: str, today: date, world: World) -> Reading | Clarification:
-        """Return the reading of a question, or what has to be asked about it."""
+        """Return the reading of a question, or a question about it."""
         world.today = today.isoformat()
         try:
             reading = Reading(self, question, today, world)
@@ -72,7 +72,7 @@ class Reader:
         return Clarification(" ".join(reading.asked)) if reading.asked else reading
 
     def corrected(self, question: str) -> str | None:
-        """Return `question` without slips of the finger; None where none is sure."""
+        """Return `question` without typing errors; None where no correction is sure."""
         out, at, changed = "", 0, False
         for token in split(question):
             if word := self.meant(token):
@@ -91,14 +91,14 @@ class Reader:
 
 
 class Reading:
-    """What the words of one question can mean.
+    """The possible meanings of the words of one question.
 
     Attributes:
         tokens: the words.
-        unknown: words that nothing explains; then nothing else is read.
-        asked: what has to be asked about a time.
+        unknown: words without a meaning; if there are any, the rest is not read.
+        asked: the questions to be asked about a time.
         notes: which reading of a time was taken where there are others.
-        running: whether a period is said of which a part lies ahead.
+        running: whether a stated period lies partly in the future.
         kept: the places of the words that mean something.
         chart: the meanings of all parts of those; None where a word is unknown.
     """

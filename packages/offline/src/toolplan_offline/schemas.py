@@ -1,4 +1,4 @@
-"""What the schemas of tools say about the kinds of things that they read.
+"""The kinds of things that tools read, from the schemas of the tools.
 
 An entity is a kind of thing with a list tool, a get tool and fields. A field joins an argument of
 the list tool (how to filter) and a column of its rows (how to compute).
@@ -47,7 +47,7 @@ class Field:
         kind: its `x-kind`, or "bool", "number", "date", "enum", "text", "list".
         ref: the identity that its values are, such as "thing.id".
         column: whether the rows of the list tool have it.
-        cued: whether a value needs its cue: the two ends of a way, and what a list holds.
+        cued: whether a value needs its cue: the two ends of a way, and elements of a list.
         equal: the argument that filters by equality; `many`: it takes a list; `lists_only`: and
             nothing else; `literal`: it takes no reference.
         least, most: the arguments that are its bounds.
@@ -90,7 +90,7 @@ class Entity:
         day: the field that a date without a verb is about; "" where several are as likely.
         prefix: the letters with which identities begin.
         arguments: the arguments of the list tool, in their order; `required`: those it requires.
-        fields: by their names; its own identity is "id", whatever the name.
+        fields: by their names; its own identity is "id" in all cases.
         order: the field by which its rows are sorted, and asc or desc.
     """
 
@@ -149,7 +149,7 @@ class Schemas:
     """The entities and reports of tools that read."""
 
     def __init__(self, tools: Iterable[Tool]) -> None:
-        """Read the schemas of `tools`; those that may change something are left out."""
+        """Read the schemas of `tools`, except those that may change something."""
         self.entities: dict[str, Entity] = {}
         self.reports: dict[str, Report] = {}
         self.rates: set[str] = set()
@@ -209,7 +209,7 @@ def as_node(value: object) -> Node:
 
 
 def texts_of(node: Node, key: str) -> list[str]:
-    """Return the texts of a list in a JSON object; anything else is left out."""
+    """Return the texts of a list in a JSON object, without its other values."""
     given = node.get(key)
     listed = cast("list[object]", given) if isinstance(given, list) else []
     return [each for each in listed if isinstance(each, str)]
@@ -222,7 +222,7 @@ def types_of(node: Node) -> list[str]:
 
 
 def named_after(name: str, *, needs: bool) -> tuple[str, str]:
-    """Return the verb and the thing that the name of a tool says, or nothing.
+    """Return the verb and the thing in the name of a tool, or nothing.
 
     `needs`: the tool requires an argument.
     """
@@ -286,7 +286,7 @@ def _text(node: Node, key: str) -> str:
 
 
 def read_field(entity: Entity, name: str, node: Node) -> Field:
-    """Return the field `name` of `entity`, with what `node` says about it added."""
+    """Return the field `name` of `entity`, with the facts in `node` about it added."""
     found = entity.fields.setdefault(name, Field(name, entity.name))
     kinds = types_of(node)
     found.ref = found.ref or _text(node, "x-ref")
@@ -363,12 +363,12 @@ def _read_argument(entity: Entity, name: str, node: Node) -> None:
     if role == "limit":
         entity.limit = name
     elif not role and "date" in str(node.get("format")) and _OPEN.fullmatch(name):
-        return  # whether that day counts is not said, and the rows have their dates
+        return  # the schema does not state whether that day counts, and the rows have their dates
     elif role.startswith("range"):
         days = [f.name for f in entity.fields.values() if f.kind == "date"]
         about = about or (days[0] if len(days) == 1 else "date" if not days else "")
         if not about:
-            return  # which of several dates it bounds is not said
+            return  # the schema does not state which of several dates it bounds
         found = read_field(entity, about, {"format": "date"})
         entity.day = entity.day or about
         found.timed = node.get("format") == "date-time"

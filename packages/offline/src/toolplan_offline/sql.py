@@ -21,7 +21,7 @@ _TEXT: Final = ("name", "organisation", "place", "person", "enum", "")
 
 
 class Cannot(Exception):
-    """No tool, and no statement over what tools return, can do this; the message says why."""
+    """No tool, and no statement over outputs of tools, can do this; the message says why."""
 
 
 def name(text: str) -> str:
@@ -75,7 +75,7 @@ def where(e: Entity, c: Cond) -> str:
 
 
 def figure(a: Agg, e: Entity, table: str, only: str) -> tuple[str, str]:
-    """Return the expression of a figure, and its name; `only` filters what is counted."""
+    """Return the expression of a figure, and its name; `only` filters the counted rows."""
     if a.fn in ("count", "total"):
         return f"count(*){only}", "count"
     if a.fn == "different":

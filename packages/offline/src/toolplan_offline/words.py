@@ -126,7 +126,7 @@ def singular(word: str) -> str:
 
 
 def participles(noun: str) -> list[str]:
-    """Return what is done where `noun` is the deed: a "collection" is "collected"."""
+    """Return the participles for the deed `noun`: a "collection" is "collected"."""
     last = noun.split()[-1]
     if last.endswith(("ion", "al")):
         return [re.sub("(ion|al)$", "ed", last)]
@@ -136,7 +136,7 @@ def participles(noun: str) -> list[str]:
 
 
 def ways_to_have(text: str) -> list[str]:
-    """Return what says the same as "with a balcony", "without a balcony" or "who get letters"."""
+    """Return synonyms of "with a balcony", "without a balcony" or "who get letters"."""
     word, _, rest = text.partition(" ")
     verbs = {
         "with": ("have", "has", "having", "that have"),

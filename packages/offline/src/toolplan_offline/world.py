@@ -1,4 +1,4 @@
-"""What functions of meaning get and yield."""
+"""Input and output of functions of meaning."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ Out: TypeAlias = Iterator[tuple[Any, int]]
 
 @dataclass(slots=True)
 class World:
-    """What functions of meaning know.
+    """The context of functions of meaning.
 
     Attributes:
         lex: the lexicon.
         before: the meaning of the question before, in a conversation.
-        why: what was refused on purpose, in words for the user.
+        why: the reasons for refused readings, in words for the user.
         today: the day of the question, as a text.
     """
 

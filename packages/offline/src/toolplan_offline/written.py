@@ -1,4 +1,4 @@
-"""Meanings as JSON: a plan keeps what its question means, so that the next one can change it."""
+"""Meanings as JSON: a plan keeps its question's meaning, so that the next one can change it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _KINDS: Final[dict[str, type[Any]]] = {
 
 
 def plan(question: Question, steps: list[Step], **metadata: Json) -> dict[str, Any]:
-    """Return a plan, with what is known about it."""
+    """Return a plan, with its metadata."""
     known = {"query": question.text, "reference_date": question.today, "planner": NAME}
     return {"toolplan": 1, "steps": steps, "metadata": {**known, **metadata}}
 

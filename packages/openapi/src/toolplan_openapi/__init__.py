@@ -1,6 +1,6 @@
 """Tools from an OpenAPI document, 3.0 or 3.1: each operation is one tool.
 
-`openapi_toolbox` gives the tools, `read_openapi` only what the document says of them, and
+`openapi_toolbox` gives the tools, `read_openapi` only their declarations in the document, and
 `read_document` reads the text of a document. Nothing but the calls themselves opens a connection.
 """
 

@@ -1,7 +1,7 @@
-"""Which hosts a document may lead to: none on this machine or in its network, unless allowed.
+"""Hosts that a document may lead to: none on this machine or in its network, unless allowed.
 
-A document is text from anywhere. What a host name resolves to is looked at before each connection,
-and the connection goes to the address that was looked at.
+A document is text from anywhere. The address of a host name is checked before each connection,
+and the connection goes to the address that was checked.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _RESERVED: Final = tuple(
 )  # fmt: skip
 """Networks that are not public (IANA's registries of special-purpose addresses).
 
-A list of our own, because what the library counts as global differs from one Python to the next.
+A list of our own, because the library's global addresses differ between versions of Python.
 """
 _PUBLIC_IPV6: Final = ipaddress.ip_network("2000::/3")
 _METADATA: Final = frozenset(map(ipaddress.ip_address, ("168.63.129.16", "169.254.169.254")))
@@ -58,7 +58,7 @@ class HostBlocked(ToolError):
 
 
 class Origin(Struct, frozen=True):
-    """Scheme, host and port: what credentials and redirects are bound to."""
+    """Scheme, host and port; credentials and redirects are bound to it."""
 
     scheme: str
     host: str
@@ -105,9 +105,9 @@ def way_to_allow(host: str) -> str:
 
 
 class Guard(Struct, frozen=True):
-    """Which addresses may be connected to.
+    """The addresses that may be connected to.
 
-    `literal` are addresses that the user wrote out: they are open whatever they are. `names` are
+    `literal` are addresses that the user wrote out: all of them are allowed. `names` are
     hosts whose name the user allowed: these may resolve into this machine and its network, though
     not to link-local addresses. All else must be public.
     """

@@ -1,7 +1,7 @@
 """Bodies of requests and of responses, as schemas of arguments and outputs; uploads as well.
 
-A file is given as its content. A plan names no file of this machine: whoever wrote the plan would
-choose what leaves it.
+A file is given as its content. A plan names no file of this machine: the plan's author would
+choose which data leave it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from toolplan_openapi._schemas import MEANING, Schemas, Use
 Part: TypeAlias = tuple[str, tuple[str | None, bytes, str | None]]
 
 _Plain: TypeAlias = tuple[Mapping[str, Place], list[str], Place]
-"""The properties of an object, the names of those that are required, and what else it may hold."""
+"""The properties of an object, the names of the required ones, and its `additionalProperties`."""
 
 FILE: Final[dict[str, Json]] = {
     "type": "object",
@@ -176,9 +176,9 @@ def read_media(place: Place) -> tuple[str, ...]:
 
 
 def read_output(schemas: Schemas, place: Place) -> Json:
-    """Return the schema of what a successful call gives, from `responses` at `place`.
+    """Return the schema of the result of a successful call, from `responses` at `place`.
 
-    None where the document does not say it, or not of all that may come.
+    None where the document does not state it, or not for every possible response.
     """
     found: list[Json] = []
     for code in _successes(place):
@@ -211,7 +211,7 @@ def _of_response(schemas: Schemas, code: str, place: Place) -> Json:
 
 
 def _plain_object(schema: Place, taken: set[str]) -> _Plain | None:
-    """Return what a body may have beside the parameters, None where it is more than an object."""
+    """Return the fields of a body beside the parameters, None where it is more than an object."""
     parts = [schema.followed()]
     if parts[0].at("allOf").items and parts[0].node.keys() <= {"allOf", "description", "title"}:
         parts = [each.followed() for each in parts[0].at("allOf").each()]

@@ -1,6 +1,6 @@
 """A document: its text read as JSON, and the references inside of it. Nothing outside is fetched.
 
-What reads a part of it raises RemoteReference where a reference leads out of the document, and
+Functions that read a part raise RemoteReference where a reference leaves the document, and
 Unusable where the part cannot be used.
 
 The text is JSON or YAML. In YAML, the type that a schema states decides what a scalar without
@@ -98,7 +98,7 @@ class Place(Struct, frozen=True):
         return value if isinstance(value, str) else ""
 
     def followed(self) -> Place:
-        """Return what this stands for: itself, or what its `$ref` leads to in the end."""
+        """Return this part, or the part that its chain of `$ref` ends at."""
         place = self
         for _ in range(_MOST_HOPS):
             if "$ref" not in place.node:
@@ -107,7 +107,7 @@ class Place(Struct, frozen=True):
         raise Unusable(self.pointer, "Its '$ref' leads in a ring.")
 
     def target(self, reference: Json) -> Place:
-        """Return what `reference`, a `$ref` that stands here, names."""
+        """Return the part that `reference`, a `$ref` in this part, names."""
         if not isinstance(reference, str):
             raise Unusable(self.pointer, "Its '$ref' is not text.")
         if not reference.startswith("#"):
@@ -189,7 +189,7 @@ def read_document(text: str) -> Json:
 
 
 def read_with_faults(text: str) -> tuple[Json, tuple[str, ...]]:
-    """Return what `read_document` does, and sentences on scalars that fit no type stated."""
+    """Return the result of `read_document`, and sentences on scalars that fit no type stated."""
     if len(text) > MAX_TEXT:
         raise ToolObjectError(f"The document is longer than {MAX_TEXT} characters.")
     text = text.removeprefix("\ufeff")

@@ -1,4 +1,4 @@
-"""What is exchanged with a service: requests with their credentials, and responses.
+"""Messages exchanged with a service: requests with their credentials, and responses.
 
 Credentials are taken from the environment by name, and sent where the document wants them. They are
 not arguments, not part of any tool object, and removed from every response.
@@ -35,7 +35,7 @@ _EARLY_S: Final = 30.0
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Credentials:
-    """What is added to a request; `secrets` are the texts that may be seen nowhere.
+    """Parts added to a request to authenticate it; `secrets` are the texts that are never shown.
 
     `tokens` are got before the request is made, and are then in `headers`.
     """
@@ -63,10 +63,10 @@ class Credentials:
 
 
 class Request(Struct, frozen=True):
-    """What is sent: `target` is path and query without `credentials`, which are put in last.
+    """A request: `target` is path and query without `credentials`, which are put in last.
 
     `may_repeat` says that sending it twice does no harm (GET and HEAD), `has_effects` that a call
-    that breaks off leaves it open what it did.
+    that breaks off has an unknown outcome.
     """
 
     method: str
@@ -89,10 +89,10 @@ class Response(Struct, frozen=True):
 
 
 class Transport(Protocol):
-    """What sends requests; open connections may be kept while it is entered."""
+    """Sends requests; open connections may be kept while it is entered."""
 
     async def send(self, request: Request) -> Response:
-        """Send a request and return the response, whatever its status.
+        """Send a request and return the response, with any status.
 
         Raises:
             OutcomeUnknown: it has effects and was sent, and its outcome is unknown.
@@ -123,7 +123,7 @@ class TokenSource:
         )
 
     async def credentials(self, transport: Transport) -> Credentials:
-        """Return what a request carries."""
+        """Return the credentials of a request, with a valid token."""
         async with self._locks.setdefault(asyncio.get_running_loop(), asyncio.Lock()):
             if not self._token or time.monotonic() >= self._ends:
                 await self._get(transport)
@@ -202,9 +202,9 @@ NEVER_SENT: Final = frozenset({
     "connection", "content-length", "cookie", "expect", "host", "keep-alive",
     "proxy-authorization", "trailer", "transfer-encoding", "upgrade"
 })  # fmt: skip
-"""Headers that are not for callers to set."""
+"""Headers that callers must not set."""
 NOT_TO_BE_SET: Final = NEVER_SENT | {"accept", "accept-encoding", "content-type", "idempotency-key"}
-"""Those that each request has of its own."""
+"""The headers that each request has of its own, in addition."""
 
 Requirement: TypeAlias = tuple[str, ...]
 """The names of the schemes that are needed together; alternatives are a tuple of these."""
@@ -218,7 +218,7 @@ class Scheme(Struct, frozen=True):
 
 
 def read_schemes(root: Place) -> dict[str, Scheme]:
-    """Read the security schemes of the document; those that cannot be used are left out."""
+    """Read the usable security schemes of the document."""
     declared = root.at("components", "securitySchemes")
     found: dict[str, Scheme] = {}
     for name in declared.node:
@@ -232,7 +232,7 @@ def read_schemes(root: Place) -> dict[str, Scheme]:
 
 
 def read_requirements(place: Place) -> tuple[Requirement, ...]:
-    """Read `security`: the alternatives in their order; an empty one means that none is needed."""
+    """Read `security`: the alternatives in their order; an empty one needs no credentials."""
     return tuple(tuple(each) for each in place.items if isinstance(each, dict))
 
 
@@ -315,7 +315,7 @@ def chosen(
     known: Mapping[str, Credentials],
     always: Credentials,
 ) -> Credentials | None:
-    """Return `always` with what fulfils the first alternative for which all is known.
+    """Return `always` with the credentials of the first alternative for which all are known.
 
     None where no alternative is fulfilled.
     """
@@ -384,7 +384,7 @@ class ClientCredentials(BaseModel):
             because the secret is sent there.
         client_id: the name of the environment variable that holds the client's id.
         client_secret: the name of the one that holds its secret.
-        scope: what is asked for; "" is what the authorization server gives by itself.
+        scope: the requested scope; "" is the default of the authorization server.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)

@@ -1,4 +1,4 @@
-"""A call of an operation as the request that is sent, and what comes back for it."""
+"""A call of an operation as the request that is sent, and the response as its result."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def request_of(
 ) -> Request:
     """Return the request for a call of `operation` with `arguments`.
 
-    `prefix` is the path of the server's URL; `key` is what the operation's key header carries.
+    `prefix` is the path of the server's URL; `key` is the value of the operation's key header.
     """
     in_path: dict[str, str] = {}
     headers: list[Pair] = []
@@ -111,7 +111,7 @@ def _target(prefix: str, template: str, in_path: Mapping[str, str]) -> str:
 
 _LONGEST_REASON: Final = 500
 _UNSURE: Final = frozenset({301, 302, 303, 408, 502, 504})
-"""Statuses that leave it open whether a call with effects did its work."""
+"""Statuses after which the outcome of a call with effects is unknown."""
 
 _PROBLEM: Final = "application/problem+json"
 _UTF_8: Final = frozenset({"utf-8", "utf8"})
@@ -119,14 +119,14 @@ _REASONS: Final = ("message", "detail", "error_description", "title", "error", "
 
 
 def answer_of(request: Request, response: Response, media: tuple[str, ...] = ()) -> Json:
-    """Return what a response says: JSON, text, or None where it has no content.
+    """Return the result in a response: JSON, text, or None where it has no content.
 
-    Where JSON is declared among `media`, JSON is read whatever type it was sent as. A web page is
+    Where JSON is declared among `media`, JSON is read from any content type. A web page is
     an answer only where one is declared, or nothing is.
 
     Raises:
         OutcomeUnknown: the call has effects, and they may have happened.
-        ToolError: the service refused, or what it says cannot be read.
+        ToolError: the service refused, or its response cannot be read.
     """
     if not 200 <= response.status < 300:
         raise _refusal(request, response)
@@ -136,7 +136,7 @@ def answer_of(request: Request, response: Response, media: tuple[str, ...] = ())
         value = _value(response, media)
     except ValueError as error:
         text = f"The service answered {response.status}, but {error}."
-        # it did what it was asked; only what it says of it is lost
+        # the service did the work; only its response is lost
         if not request.has_effects:
             raise ToolError(text) from None
         content = response.content.decode(errors="replace")
@@ -145,7 +145,7 @@ def answer_of(request: Request, response: Response, media: tuple[str, ...] = ())
 
 
 def _value(response: Response, media: tuple[str, ...]) -> Json:
-    """Return what a response holds."""
+    """Return the content of a response, as JSON or as text."""
     stated = response.headers.get("content-type", "")
     kind = stated.partition(";")[0].strip().lower()
     found = _CHARSET.search(stated)

@@ -1,4 +1,4 @@
-"""The operations of a document, each as what a tool says of itself and how a call is written."""
+"""The operations of a document, each as a tool's declaration and the form of its request."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _METHODS: Final[Mapping[str, tuple[Effects, bool]]] = {
     "patch": (Effects.WRITE, False),
     "delete": (Effects.DESTRUCTIVE, True),
 }
-"""What a method does, and whether doing it twice is doing it once (RFC 9110, section 9.2)."""
+"""The effects of a method, and whether it is idempotent (RFC 9110, section 9.2)."""
 
 _EFFECTS: Final = "x-toolplan-effects"
 _IDEMPOTENT: Final = "x-toolplan-idempotent"
@@ -43,18 +43,18 @@ class Operation(Struct, frozen=True):
     """One operation of a document.
 
     Attributes:
-        tool: what a planner sees of it; without a call. Its effects are those of the method, or
+        tool: its declaration for planners; without a call. Its effects are those of the method, or
             those of the document's hint where that says more.
         method: in capitals.
         path: the template, with its parameters in braces.
         server: the URL that the document gives for it; it may be relative.
         parameters: where arguments go, besides the body.
         key_header: the header that carries the key of the call, None without one.
-        body: what is sent; None where nothing is.
+        body: the body of the request; None where there is none.
         media: the media types of a successful answer, in lower case; none where not stated.
-        omitted: fields of the answer that are not part of what the call gives, such as `success`.
-        security: which schemes a call needs, as alternatives.
-        pointer: where it stands in the document.
+        omitted: fields of the answer that are left out of the result, such as `success`.
+        security: the schemes that a call needs, as alternatives.
+        pointer: its place in the document.
     """
 
     tool: Tool
@@ -71,7 +71,7 @@ class Operation(Struct, frozen=True):
 
 
 class Operations(Struct, frozen=True):
-    """What a document offers, and what of it cannot be used; `server` is the URL of it all."""
+    """The operations of a document, and faults of unusable ones; `server` is the URL of all."""
 
     title: str
     server: str
@@ -109,7 +109,7 @@ class _Reader:
         self._faults: list[Fault] = []
 
     def read(self) -> Operations:
-        """Return all that can be used."""
+        """Return all usable operations."""
         operations: list[Operation] = []
         for method, path, item, place in self._places():
             if len(operations) == MAX_OPERATIONS:
@@ -220,7 +220,7 @@ def _with_effects(
 ) -> Tool:
     """Return `tool` with its effects.
 
-    The method is what is sent, so that it counts; the hints of the document can only raise it. A
+    The method of the request decides; the hints of the document can only raise its effects. A
     parameter that names another method may make any call of it.
     """
     effects, idempotent = _METHODS[method]

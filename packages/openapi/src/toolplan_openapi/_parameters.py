@@ -1,7 +1,7 @@
 """The parameters of an operation: the arguments of a tool that they become, and their styles.
 
-Text that cannot be read back as the value that it came from is refused. What writes a value raises
-a ToolError where the style cannot say it, and UnicodeEncodeError where it holds half a character.
+Text that cannot be read back as the value that it came from is refused. Writing a value raises
+a ToolError where the style cannot hold it, and UnicodeEncodeError where it holds half a character.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class Writing(Struct, frozen=True):
 
 
 def path_text(writing: Writing, value: Json) -> str:
-    """Return what stands in the path for a parameter, percent-encoded."""
+    """Return the text of a parameter in the path, percent-encoded."""
     if writing.as_json:
         return _segment(writing, _json_text(value))
     texts = _texts(writing, value, _segment)
@@ -140,7 +140,7 @@ def _segment(writing: Writing, value: Json) -> str:
     if _OUT_OF_PLACE.search(text) or text in (".", ".."):
         raise _refused(writing, "it could lead out of its place in the path (ARG_PATH)")
     encoded = quote(text, safe="")
-    # a dot is what sets the elements of a label apart
+    # a dot separates the elements of a label
     return encoded.replace(".", "%2E") if writing.style == "label" else encoded
 
 
@@ -208,7 +208,7 @@ _SET_ELSEWHERE: Final = frozenset({"accept", "content-type", "authorization"})
 
 
 class Parameter(Writing, frozen=True, kw_only=True):
-    """A parameter: where it stands, how it is written, and the schema of its argument."""
+    """A parameter: its place, its style, and the schema of its argument."""
 
     spot: Spot
     required: bool

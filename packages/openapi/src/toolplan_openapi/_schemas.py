@@ -1,9 +1,9 @@
-"""Schemas of a document as JSON Schemas of tools: each on its own, and none without end.
+"""Schemas of a document as JSON Schemas of tools: each self-contained and finite.
 
 OpenAPI 3.0 has a dialect of its own, and the schemas of a document refer to each other in rings.
 Every part that is referred to becomes a definition, converted when it is first met and shared by
-all tools; a tool's schema takes along those that it can reach, the near ones first. What lies too
-far is left open: then nothing is said of it, which is never wrong.
+all tools; a tool's schema takes along those that it can reach, the near ones first. Parts too far
+away are left open: the schema then states nothing about them, which is never wrong.
 """
 
 from __future__ import annotations
@@ -59,21 +59,21 @@ MEANING: Final = (
     | _SINGLE
     | {"$ref", "$dynamicRef", "nullable", "discriminator", "dependencies", "definitions", "$defs"}
 )
-"""Keywords that say what a value is. As in JSON Schema, those that are not known say nothing."""
+"""Keywords that constrain or describe a value. As in JSON Schema, unknown ones have no meaning."""
 _CHECKED_IN_RESPONSES: Final = ("date", "date-time", "time")
 _ANNOTATIONS: Final = frozenset({"description", "default", "examples"})
 _LONGEST_EXAMPLE: Final = 100
 
 
 class Use(StrEnum):
-    """Whether a schema speaks of what is sent or of what comes back."""
+    """Whether a schema describes a request or a response."""
 
     REQUEST = "request"
     RESPONSE = "response"
 
 
 class _Definition(Struct):
-    """A converted part: what it refers to, and its number of JSON values."""
+    """A converted part: the definitions it refers to, and its number of JSON values."""
 
     node: Json
     references: tuple[str, ...] = ()
@@ -96,14 +96,14 @@ class Schemas:
     def node(self, place: Place, use: Use) -> Json:
         """Return the schema at `place` with its references reading `#/$defs/NAME`.
 
-        It is a part of a schema: `whole` makes one of its own of what it is put into.
+        It is a part of a schema: `whole` makes the schema that contains it self-contained.
         """
         return self._converted(place.value, place.pointer, use, 0)
 
     def whole(self, node: Json, use: Use) -> Json:
         """Return `node`, made of parts that `node()` gave, with the definitions that it needs.
 
-        A reference at its root is written out, so that what it names is seen at first sight.
+        A reference at its root is replaced by its definition, so that the type is seen at once.
         """
         if not isinstance(node, dict):
             return node
@@ -152,7 +152,7 @@ class Schemas:
         return found
 
     def _without_ring(self, reference: Json, pointer: str, use: Use) -> Node:
-        """Return `reference`, nothing where it leads back to what it is an alternative of."""
+        """Return `reference`, an empty schema where it refers back to an enclosing definition."""
         made = self._reference_to(reference, pointer)
         name = made.removeprefix(_REFERENCE)
         if name in self._open:
@@ -162,7 +162,7 @@ class Schemas:
         return {"$ref": made}
 
     def _reference_to(self, reference: Json, pointer: str) -> str:
-        """Return the `$ref` to the definition of what `reference`, at `pointer`, names."""
+        """Return the `$ref` to the definition of the part that `reference`, at `pointer`, names."""
         target = replace(self._root, pointer=pointer).target(reference).pointer
         if target not in self._names:
             wanted = re.sub(r"[^A-Za-z0-9_.-]+", "_", target.rpartition("/")[2])[:80] or "part"
@@ -171,7 +171,7 @@ class Schemas:
         return _REFERENCE + self._names[target]
 
     def _converted(self, raw: Json, pointer: str, use: Use, depth: int) -> Json:
-        """Return the schema `raw`; what is not a schema is left as it is, and the tool says so."""
+        """Return the schema `raw`; anything else is left as it is, and the tool reports it."""
         self._work += 1
         if self._work > MAX_WORK:
             raise ToolObjectError(f"Its schemas have more than {MAX_WORK} parts.")

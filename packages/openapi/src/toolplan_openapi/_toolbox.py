@@ -37,7 +37,7 @@ _FROM_A_FILE: Final = "Give base_url: the document does not say on which host th
 class OpenApiToolbox(Toolbox):
     """The tools of a document; `faults` are the parts of it that could not be used.
 
-    `blocked` says which hosts of its servers no call will be made to, and why.
+    `blocked` has the hosts of its servers to which no call will be made, and the reasons.
 
     `async with` keeps connections open from one call to the next.
     """
@@ -66,7 +66,7 @@ class OpenApiToolbox(Toolbox):
 
 
 class _Server(Struct, frozen=True):
-    """The origin of an operation, and what comes before its path."""
+    """The origin of an operation, and the prefix of its path."""
 
     origin: Origin
     prefix: str
@@ -104,8 +104,8 @@ def openapi_toolbox(
         environment: the variables and their values.
         allow_hosts: names or addresses of hosts on this machine or in its network that may be
             asked. Others that resolve there are blocked.
-        limits: bounds on one call; None is the usual ones.
-        transport: what sends requests; by default HTTP, guarded as said above.
+        limits: bounds on one call; None for the default ones.
+        transport: sends requests; by default HTTP, guarded as described above.
         trusted: whether hints count that say less than the method; else each is a fault, but for
             the operations named here, whose effects the user states.
         headers: headers of each request to the service's own origin, by name; `${NAME}` in a value
@@ -114,7 +114,7 @@ def openapi_toolbox(
     Raises:
         RemoteReference: a part of the document is outside of it. Nothing was fetched.
         ToolObjectError: it is no such document, has no operation that can be used, a credential is
-            missing, or an argument is not what it should be.
+            missing, or an argument is not valid.
     """
     always = read_headers(headers, environment, "headers")
     read = _usable(document, headers)
@@ -122,7 +122,7 @@ def openapi_toolbox(
     known = read_credentials(read.schemes, auth, environment, always)
     guard = Guard.made(allow_hosts, None if base is None else base.origin)
     sender = HttpTransport(guard, limits or HttpLimits()) if transport is None else transport
-    # what one operation says of its server must not draw the credentials there
+    # a server stated by a single operation must not attract the credentials
     home = _located(read.server, base)
     faults = dict.fromkeys((*read.faults, *_claims(read, trusted)))
     tools: list[Tool] = []
@@ -161,7 +161,7 @@ def _base(base_url: str | None, read: Operations) -> _Server | None:
             "Give an address such as --base-url http://localhost:8000, or base_url in"
             " [openapi.NAME] of the settings.",
         ) from None
-    # a base URL that ends as all paths begin would say that part twice (C-35); "/" says none of it
+    # a base URL that ends as all paths begin would repeat that part (C-35); "/" leaves it out
     is_twice = base.prefix and all(
         each.path.startswith(f"{base.prefix}/") for each in read.operations
     )
@@ -235,7 +235,7 @@ def _with_call(
             return {k: each for k, each in answer.items() if k not in operation.omitted}
         return answer
 
-    # the server is part of what an approval covers: the same tool elsewhere is another tool
+    # an approval covers the server: the same tool elsewhere is another tool
     where: dict[str, Json] = {
         "method": operation.method,
         "path": operation.path,

@@ -1,7 +1,7 @@
 """How requests reach a service.
 
-Every connection goes to an address that the guard has looked at. Nothing is taken from the
-environment but which certificates are trusted: no proxy, no `.netrc`. What comes back is bounded
+Every connection goes to an address that the guard has checked. Nothing is taken from the
+environment but which certificates are trusted: no proxy, no `.netrc`. A response is bounded
 while it is read.
 """
 
@@ -77,7 +77,7 @@ class HttpLimits(Struct, frozen=True):
 
 
 class _Open(Struct):
-    """The connections of one event loop, by origin, and how many hold them open."""
+    """The connections of one event loop, by origin, and the number of users that hold them open."""
 
     users: int = 0
     carriers: dict[Origin, httpx2.AsyncBaseTransport] = field(
@@ -131,12 +131,12 @@ class HttpTransport:
         """Send to hosts that `guard` admits, within `limits`.
 
         Args:
-            guard: which addresses are open.
+            guard: the addresses that are allowed.
             limits: bounds on one call.
             resolve: gives the addresses of a host.
             sleep: makes the pauses between tries.
             clock: seconds since the epoch, for a `Retry-After` that names a date.
-            connect: gives what carries requests; HTTP by default.
+            connect: gives the transport of requests; HTTP by default.
         """
         self._guard = guard
         self._limits = limits
@@ -296,7 +296,7 @@ async def _read(response: httpx2.Response, most: int, request: Request) -> Respo
         fault = str(error)
     if len(packed) > most or len(content) > most:
         fault = f"what it sent is larger than {most} bytes"
-    if fault and response.status_code < 300:  # of a refusal, not all that it says is needed
+    if fault and response.status_code < 300:  # a refusal is read in part
         text = f"The service answered {response.status_code}, but {fault}."
         raise OutcomeUnknown(text) if request.has_effects else ToolError(text)
     return Response(response.status_code, headers, content[:most])
@@ -307,7 +307,7 @@ def _unpacked(content: bytes, headers: Mapping[str, str], most: int) -> bytes:
     encoding = headers.get("content-encoding", "").strip().lower()
     kind = headers.get("content-type", "").lower()
     if encoding in ("", *_GZIPPED) and ("json" in kind or kind.startswith("text/")):
-        # no text begins with these bytes, so the content says more than the header
+        # no text begins with these bytes, so the content decides and not the header
         encoding = "gzip" if content.startswith(_MAGIC) else ""
     if encoding in ("", "identity") or not content:
         return content

@@ -84,7 +84,7 @@ def _settings(name: str, context: SourceContext) -> ServiceSettings:
     try:
         return ServiceSettings.model_validate(services.get(name, {}))
     except ValidationError as error:
-        # of a table that is no text either, what is wrong with the table says more
+        # of a table that is no text either, the fault of the table is clearer
         first = min(error.errors(), key=lambda each: each["loc"][-1] == "str")
         place = ".".join(map(str, ("openapi", name, *first["loc"])))
         raise ToolObjectError(

@@ -2,7 +2,7 @@
 
 from importlib.util import find_spec
 
-if find_spec("duckdb") is None:  # another process loads it; that it is missing is said now
+if find_spec("duckdb") is None:  # another process loads it; its absence is reported now
     raise ModuleNotFoundError("No module named 'duckdb'", name="duckdb")
 
 from toolplan_sql._tool import sql_tool, try_sql

@@ -2,8 +2,8 @@
 
 Requests come on standard input and replies go to standard output: each a line of JSON. A request
 is a list of an operation and its arguments; a reply is `["ok", value]`, `["error", text]`,
-`["result", text]` for a result that JSON cannot say, or `["memory"]`, after which the process ends.
-It also ends when its input does, whatever runs.
+`["result", text]` for a result without JSON, or `["memory"]`, after which the process ends.
+It also ends with its input, even during a statement.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ if TYPE_CHECKING:
 
 MEGABYTE = 1_000_000
 KEPT_MEGABYTES = 64
-"""How much more memory than at its start a process may hold to be used again."""
+"""Maximum growth of a process's memory since its start, in megabytes, to be used again."""
 
 _MISSING = "__missing__"
-"""The field of an object that says which of its fields it does not have."""
+"""The field of an object that lists its missing fields."""
 
 _HIDDEN = ("__no_columns__", _MISSING)
 """Columns that are in no result: the first stands in tables without known columns."""
@@ -73,7 +73,7 @@ _SCALARS = {
 }
 
 _Driver: TypeAlias = Any
-"""What the driver gives: it is loaded late, so nothing of it can be named here."""
+"""A value of the driver: it is loaded late, so none of its types can be named here."""
 
 _Type: TypeAlias = Any
 """A word, `["list", type]`, `["map", type]` or `["struct", [[name, type], …]]`."""
@@ -137,7 +137,7 @@ class Child:
     def bind(self, text: str) -> list[Any]:
         """Return the columns of the statement `text`, and the functions that it calls.
 
-        A column has a name, a type and an SQL type; `_calls` says what a function is.
+        A column has a name, a type and an SQL type; `_calls` describes functions.
         """
         columns = [each for _, each, _ in self._columns(text)]
         row = self._connection.execute(_PLAN, [text]).fetchone()
@@ -206,7 +206,7 @@ def _calls(plan: _Json) -> list[list[Any]]:
 
 
 def _ordered_json(node: dict[str, _Json]) -> Iterator[str]:
-    """Yield what a node of a bound plan orders though it is JSON, which has the order of texts."""
+    """Yield the names of JSON values that a node of a bound plan orders: JSON sorts as text."""
     kind = str(node.get("type"))
     name = str(node["qname"]["path"][-1]).lower() if "qname" in node else ""
     orders: list[list[_Json]] = [node.get(key) or [] for key in _ORDERS]
@@ -223,7 +223,7 @@ def _ordered_json(node: dict[str, _Json]) -> Iterator[str]:
 
 
 def _drops_zone(node: dict[str, _Json]) -> bool:
-    """Return whether a function turns times into text that says nothing of their zone."""
+    """Return whether a function turns times into text without their zone."""
     given, made = (json.dumps(node.get(key)) for key in ("arguments", "return_type"))
     times, left = (len(_CLOCK_TYPE.findall(text)) for text in (given, made))
     name = str(node["qname"]["path"][-1]).lower()
@@ -252,7 +252,7 @@ def _constant(node: dict[str, _Json]) -> str:
 
 
 def _typed(found: _Driver) -> tuple[_Type, _Reader]:
-    """Return the description of a type, and what reads its values.
+    """Return the description of a type, and the reader of its values.
 
     Raises:
         _Unsayable: JSON has no place for them.
@@ -328,7 +328,7 @@ def _unique(pairs: list[tuple[str, _Json]]) -> _Json:
 
 
 def _time(value: _Driver) -> _Json:
-    if isinstance(value, str):  # how the driver gives what Python has no date for
+    if isinstance(value, str):  # the driver's form of dates that Python lacks
         raise _Unsayable(
             f"The date or time {value!r} of the result is outside the years 1 to 9999."
         )
@@ -399,9 +399,9 @@ def _written(reply: list[Any]) -> bytes:
 
 def main() -> None:
     """Serve requests until the input ends."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides what to stop
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides which process to stop
     replies = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # whatever a library prints is no reply
+    os.dup2(2, 1)  # output printed by a library is no reply
     requests = queue.SimpleQueue[bytes]()
     threading.Thread(target=_read, args=(sys.stdin.buffer, requests), daemon=True).start()
     sys.path[:] = json.loads(sys.argv[1])

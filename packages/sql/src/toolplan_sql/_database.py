@@ -1,6 +1,6 @@
 """A DuckDB database in a process of its own: locked, bounded, and it can be stopped.
 
-What a statement builds while it is bound or run, DuckDB counts only in part. So it runs in a
+DuckDB counts only part of the memory of a statement that is bound or run. So it runs in a
 process of its own (`_child.py`) with a bound on its memory that the system holds: one that takes
 too much or too long is killed, and this program lives. A database that did no harm is emptied and
 used again, because starting one takes longer than most statements do.
@@ -41,7 +41,7 @@ _NO_COLUMNS: Final = "__no_columns__"
 
 _ROWS_AT_ONCE: Final = 20_000
 _SLACK_MB: Final = 64
-"""What a process may use besides, for texts that come and go."""
+"""Additional memory of a process, for texts that come and go."""
 
 _WORDS: Final = {
     **dict.fromkeys(("BIGINT", "HUGEINT", "INTEGER"), "integer"),
@@ -50,7 +50,7 @@ _WORDS: Final = {
     "DOUBLE": "number",
     "TIMESTAMP": "date-time",
 }
-"""Types of which a text that stands in the statement must be a value, with their words."""
+"""Types whose literals in the statement must be valid, with their words."""
 
 _FUNCTIONS: Final[list[Functions]] = []  # those of the library, once they are known
 
@@ -149,7 +149,7 @@ class Database:
         return not self._is_stopped
 
     def stop(self) -> None:
-        """Kill the process: what is running, and whatever would run next, ends with `Stopped`."""
+        """Kill the process: the running operation and every later one end with `Stopped`."""
         self._is_stopped = True
         STARTED.discard(self)
         if not self.is_ours:
@@ -157,12 +157,12 @@ class Database:
         self._process.kill()
         self._process.wait()
         for pipe in (self._process.stdin, self._process.stdout):
-            with suppress(OSError):  # what was not sent cannot be
+            with suppress(OSError):  # unsent data cannot be flushed
                 if pipe is not None:
                     pipe.close()
 
     def statement(self, text: str, tables: Collection[str] | None) -> Statement:
-        """Read `text`; what may not run is listed in the statement's `problems`.
+        """Read `text`; reasons not to run it are listed in the statement's `problems`.
 
         `tables` are the names that it may read, None where they are not known.
         """
@@ -259,11 +259,11 @@ class Database:
         self._views.add(name)
 
     def bind(self, statement: Statement) -> Bound:
-        """Return what `statement` would give; no row is read.
+        """Return the columns and calls of `statement`; no row is read.
 
         Raises:
             MissingColumn: it reads a column that is not there.
-            SqlFault: its names or types do not fit the tables, or it calls what it may not.
+            SqlFault: its names or types do not fit the tables, or it calls a forbidden function.
         """
         bound = convert(self._ask("bind", statement.text), Bound)
         if problem := self.functions().problem(bound.calls):
@@ -286,7 +286,7 @@ class Database:
         """Return the rows that `statement` gives.
 
         Raises:
-            SqlFault: it fails, gives more than `max_rows` rows, or something that JSON cannot say.
+            SqlFault: it fails, gives more than `max_rows` rows, or a value that JSON cannot hold.
         """
         columns, rows = convert(
             self._ask("run", statement.text, max_rows),
@@ -306,7 +306,7 @@ class Database:
         return convert(self._ask("execute", text, parameters), list[Any] | None)
 
     def _ask(self, operation: str, *arguments: object) -> Json:
-        """Return what `operation` of the child process gives.
+        """Return the result of `operation` in the child process.
 
         Raises:
             SqlFault: the database reports an error.
@@ -333,7 +333,7 @@ class Database:
                 raise SqlFault(text)
             case ["error", str(text)] if not _NO_MEMORY.search(text):
                 raise read_fault(text)
-            case _:  # what it holds now is not known
+            case _:  # its contents are unknown now
                 raise self._ended()
 
     def _ended(self) -> Stopped:

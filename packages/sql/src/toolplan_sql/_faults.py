@@ -1,4 +1,4 @@
-"""What a database says is wrong, in one line each."""
+"""The error messages of a database, in one line each."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _MESSAGE_CHARACTERS: Final = 300
 
 
 class SqlFault(Exception):
-    """The database takes no such statement, or could not carry it out; one line says why.
+    """The database refuses a statement, or could not run it; one line gives the reason.
 
     `is_certain`: all types were known that the statement reads.
     """
@@ -27,7 +27,7 @@ class MissingColumn(SqlFault):
 
 
 class Stopped(SqlFault):
-    """Someone stopped the statement."""
+    """The statement was stopped."""
 
 
 class Exhausted(Stopped):

@@ -1,8 +1,8 @@
-"""Which functions of SQL a statement may call: the pure ones.
+"""The functions of SQL that a statement may call: the pure ones.
 
-The database says of each overload whether it always gives the same for the same arguments. That is
+The database marks the overloads that always give equal results for equal arguments. Those are
 allowed, except for a few that read the machine, the clock or the program, or that take
-text for a plan. Of macros it says nothing, so those that are pure are named here.
+text for a plan. It states nothing about macros, so the pure ones are named here.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ class Call(NamedTuple):
     """A function that a bound statement calls, with the types of the overload that was chosen.
 
     Casts are called `CAST` or `TRY_CAST`, and have the text that they read, if it stands in the
-    statement. What compares or sorts JSON is called `ORDER`, and has the name of what it orders.
-    `drops_zone`: it turns times into text that says nothing of their zone.
+    statement. A comparison or sort of JSON is called `ORDER`, and has the name of the value.
+    `drops_zone`: it turns times into text without their zone.
     """
 
     name: str
@@ -68,7 +68,7 @@ class Functions(Struct, frozen=True):
     """The names of the functions that a statement may call, and of those that exist besides.
 
     `over_rows` are those that may compute over many rows: aggregates, and macros that may be.
-    `overloads` says of each overload of a name whether it may be called, where not all of them may.
+    `overloads` lists for each overload of a name whether it is allowed, where not all of them are.
     """
 
     allowed: frozenset[str]

@@ -1,7 +1,7 @@
 """The lineage of a statement: which columns each column of its result is made of and picked by.
 
 It is read from the syntax tree, not from a bound plan, so that it holds for tables of which only
-some columns are known. A name that may mean several columns means all of them. What is not
+some columns are known. A name that may mean several columns means all of them. A part that is not
 understood depends on everything.
 """
 
@@ -34,7 +34,7 @@ _BY_POSITION: Final = frozenset({"UNION", "EXCEPT", "INTERSECT"})
 
 
 class Lost(Exception):
-    """The statement has something that is not understood."""
+    """The statement has a part that is not understood."""
 
 
 class StatementLineage:
@@ -53,7 +53,7 @@ class StatementLineage:
         """Follow the columns of a statement over `tables`.
 
         Raises:
-            Lost: it has something that is not understood.
+            Lost: it has a part that is not understood.
         """
         if len({name.casefold() for name in tables}) < len(tables):
             raise Lost("two tables of one name")
@@ -66,12 +66,12 @@ class StatementLineage:
         self._result = self._query(self._root, Scope())
 
     def at(self, path: Path) -> Lineage:
-        """Return the lineage of what `path` leads to in the result of the tool."""
+        """Return the lineage of the value at `path` in the result of the tool."""
         match path:
             case ("data", position, str(name), *_):
                 found = self._result.column(name) or self._result.whole
                 picks = found.picks | self.meeting(found.values | found.picks)
-                if not isinstance(position, int):  # all of them: how many there are
+                if not isinstance(position, int):  # all of them: their number counts
                     picks |= _unspoken(self._result.membership, found)
                 return Lineage(found.values, picks)
             case ("count",):
@@ -82,7 +82,7 @@ class StatementLineage:
     def meeting(self, paths: Paths) -> Paths:
         """Return the columns that stand in one expression with any of `paths`.
 
-        What the rows of one of them hold may decide how the others are read: as a date or as text.
+        The values of one of them may decide how the others are read: as a date or as text.
         """
         keys = set(map(_column_of, paths))
         met = (each for each in self._couplings if not each.keys().isdisjoint(keys))
@@ -153,7 +153,7 @@ class StatementLineage:
         return replace(made, items=(*items, *others))
 
     def _row_picks(self, node: Node, scope: Scope, reads: list[tuple[Node, Read]]) -> Paths:
-        """Return what decides which rows there are, and in which order."""
+        """Return the paths that decide which rows there are, and in which order."""
         parts = [node_at(node, key) for key in ("where_clause", "having", "qualify")]
         groups = nodes_at(node, "group_expressions")
         is_listed = node.get("aggregate_handling") not in (None, "STANDARD_HANDLING")
@@ -177,7 +177,7 @@ class StatementLineage:
         return union([*found, merged(listed).all])
 
     def _item(self, node: Node, scope: Scope, *, is_passed_on: bool) -> Read:
-        """Return what an item of a SELECT reads; conditions of a CASE only pick."""
+        """Return the columns that an item of a SELECT reads; conditions of a CASE only pick."""
         if is_passed_on and scope.is_alone(node):
             if node.get("class") == "COLUMN_REF":
                 return self._resolve(texts_at(node, "column_names"), scope)
@@ -193,7 +193,7 @@ class StatementLineage:
         return replace(read, compared=NOTHING)
 
     def _collect(self, node: Node, scope: Scope) -> Read:
-        """Return all that an expression reads."""
+        """Return all columns that an expression reads."""
         lambdas = [each for each in nodes_of(node) if each.get("class") == "LAMBDA"]
         names = (texts_at(n, "column_names") for each in lambdas for n in nodes_of(each.get("lhs")))
         scope = replace(scope, loose=scope.loose.union(*(map(str.casefold, n) for n in names)))
@@ -244,10 +244,10 @@ class StatementLineage:
             yield read
 
     def _resolve(self, names: list[str], scope: Scope) -> Read:
-        """Return what a column's name may mean: every column that it could be.
+        """Return the meaning of a column's name: every column that it could be.
 
         Raises:
-            Lost: it could be none.
+            Lost: the name fits no column.
         """
         found: list[Lineage] = []
         level: Scope | None = scope
@@ -257,14 +257,14 @@ class StatementLineage:
                 found.append(level.aliases[names[0].casefold()])
             found += certain or possible
             if certain:
-                break  # what is named there for certain, no outer name can stand for
+                break  # a certain match here hides the outer names
             level = level.outer
         if not found and (not names or names[0].casefold() not in scope.loose):
             raise Lost(".".join(names))
         return merged(found)
 
     def _from(self, node: Node, outer: Scope) -> tuple[tuple[Relation, ...], Paths]:
-        """Return the relations behind FROM, and what decides which of their rows meet."""
+        """Return the relations behind FROM, and the paths that decide which of their rows meet."""
         alias, names = text_of(node, "alias").casefold(), texts_at(node, "column_name_alias")
         match node.get("type"):
             case "JOIN":
@@ -340,7 +340,7 @@ class StatementLineage:
             return Relation("", ((None, whole),), rows=rows, membership=membership)
         items: list[Item] = []
         for columns in zip(*(each.items for each in parts), strict=True):
-            # how many rows one part has decides where those of the next begin
+            # the number of rows of one part decides where those of the next begin
             by = (_unspoken(p.membership, c) for p, (_, c) in zip(parts, columns, strict=True))
             ordered = Lineage(NOTHING, rows.union(*by))
             column = merged([*(each for _, each in columns), ordered])
@@ -372,7 +372,7 @@ def _selected(read: Read, rows: Paths, membership: Paths) -> Lineage:
 
 
 def _starred(item: Node, relations: tuple[Relation, ...]) -> Iterator[Relation]:
-    """Yield the relations whose columns `*` stands for."""
+    """Yield the relations whose columns `*` selects."""
     alias = text_of(item, "relation_name").casefold()
     if any(item.get(key) for key in ("replace_list", "rename_list", "expr", "columns")):
         yield Relation("", ((None, merged(each.whole for each in relations)),))

@@ -1,4 +1,4 @@
-"""What goes into a statement comes out as it was written: numbers and times of the tables.
+"""Numbers and times of the tables come out of a statement as they were written.
 
 A column that a statement only passes on is stored as JSON where its type could change the text of
 a value. A column that it compares or computes with gets a type that holds each value exactly, or
@@ -153,7 +153,7 @@ class Originals:
         """Raise where a statement computes a double from integers that a double rounds.
 
         `calls` are those of the statement as it runs, `others` those where such columns are
-        doubles. What makes doubles only in the first does so from these columns.
+        doubles. Calls that make doubles only in the first make them from these columns.
 
         Raises:
             SqlFault: the check fails; the message names the column and the value.
@@ -169,7 +169,7 @@ class Originals:
                 )
 
     def require_clocks(self, calls: Sequence[Call]) -> None:
-        """Raise where a bound statement asks of clocks what only the moments behind them say.
+        """Raise where a bound statement needs the moments behind clocks, not only the clocks.
 
         Raises:
             SqlFault: the check fails; the message names the time or literal, and the fix.
@@ -229,7 +229,7 @@ class Originals:
         return f"the {self._columns[name].words} holds {shown(time.text)} in row {time.row}"
 
     def writer(self, name: str, column: ColumnType | None) -> Callable[[Json], Json] | None:
-        """Return what writes a value of the column `name` of the result as its sources write it."""
+        """Return the writer of values of the result column `name` in the form of its sources."""
         if column is None:
             return None
         of = list(self._columns)

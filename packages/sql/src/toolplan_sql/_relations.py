@@ -1,4 +1,4 @@
-"""What names stand for in a statement: relations with columns, and the lineage of each column."""
+"""The meaning of names in a statement: relations with columns, and the lineage of each column."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Read(Lineage, frozen=True, kw_only=True):
     """The lineage of an expression.
 
     `compared` are the columns that are compared where it is, as they stand in the tables.
-    `over_rows`: it computes over many rows; `no_columns`: it counts rows, whatever they hold.
+    `over_rows`: it computes over many rows; `no_columns`: it counts rows of any content.
     """
 
     compared: Paths = frozenset()
@@ -112,7 +112,7 @@ class Relation(Struct, frozen=True):
 
 
 class Scope(Struct, frozen=True):
-    """What names stand for at a place of the statement."""
+    """The meaning of names at a place of the statement."""
 
     relations: tuple[Relation, ...] = ()
     aliases: Mapping[str, Lineage] = field(default_factory=dict[str, Lineage])
@@ -125,7 +125,7 @@ class Scope(Struct, frozen=True):
         return Scope(relations, outer=self, ctes=self.ctes)
 
     def candidates(self, names: list[str]) -> tuple[list[Lineage], list[Lineage]]:
-        """Return what a name certainly means in some relation, and all that it may mean there."""
+        """Return the certain meanings of a name in the relations, and the possible ones."""
         certain: list[Lineage] = []
         possible: list[Lineage] = []
         for relation in self.relations:

@@ -1,7 +1,7 @@
-"""What a statement may say: one SELECT over its tables, by pure functions, and nothing else.
+"""The rules for a statement: one SELECT over its tables, by pure functions, and nothing else.
 
-A statement is judged by its syntax tree, the JSON that DuckDB gives for it, against lists of what
-is allowed. The locked connection would refuse most of the rest as well; this comes first, costs
+A statement is judged by its syntax tree, the JSON that DuckDB gives for it, against lists of the
+allowed parts. The locked connection would refuse most of the rest as well; this comes first, costs
 nothing, and has words for the reason.
 """
 
@@ -83,7 +83,7 @@ def literal_of(expression: Node) -> str | None:
 
 
 def integer_of(expression: Node) -> int | None:
-    """Return the number that a literal of up to nine digits says, or None."""
+    """Return the number in a literal of up to nine digits, or None."""
     text = literal_of(expression)
     return int(text) if text is not None and re.fullmatch(r"[0-9]{1,9}", text) else None
 
@@ -207,12 +207,12 @@ _READS_KEYS: Final = re.compile(r"json.*|to_json|(array|row)_to_json|struct_(key
 _TEXT_TYPES: Final = frozenset({"json", "varchar", "text", "string", "char", "map"})
 _EXTRACTS: Final = frozenset({"struct_extract", "array_extract", "struct_extract_at"})
 MAX_DEPTH: Final = 100
-"""How many brackets and CASEs may be open at one place of a statement."""
+"""Maximum number of brackets and CASEs open at one place of a statement."""
 
 MAX_WITHS: Final = 3
-"""How many WITHs may stand inside each other: the parser takes five times as long for each more."""
+"""Maximum depth of nested WITHs: the parser takes five times as long for each more."""
 MAX_JOINS: Final = 100
-"""How many JOINs a statement may have: the time to bind it grows with their square and more."""
+"""Maximum number of JOINs of a statement: the time to bind it grows with their square and more."""
 
 TOO_DEEP: Final = (
     f"The statement nests more than {MAX_DEPTH} levels deep; name parts of it by WITH."
@@ -239,7 +239,7 @@ _TOKEN: Final = re.compile(
 
 
 class Statement(Struct, frozen=True):
-    """A statement, and what its syntax tree says. Names of columns are case-folded.
+    """A statement, and the facts from its syntax tree. Names of columns are case-folded.
 
     Attributes:
         text: the statement as written.
@@ -248,8 +248,8 @@ class Statement(Struct, frozen=True):
         aliases: the names under which it reads tables, case-folded, with the tables; not its CTEs.
         columns: the columns that it mentions; None where it also takes those that it does not name
             (`*`).
-        counts: which of the columns of the result are counts, so never null.
-        width: how many columns the result has, None where that is not written out.
+        counts: the positions of the result's columns that are counts, so never null.
+        width: the number of columns of the result, None where that is not written out.
         use: how it uses objects.
     """
 
@@ -275,7 +275,7 @@ class Statement(Struct, frozen=True):
 def examine(
     text: str, tree: Node, tables: Collection[str] | None, functions: Functions
 ) -> Statement:
-    """Return what the syntax tree `tree` of `text` says.
+    """Return the statement `text`, with the facts from its syntax tree `tree`.
 
     `tables` are the names that it may read, None where they are not known.
     """
@@ -423,7 +423,7 @@ def _reads_field(node: Node, tables: set[str]) -> bool:
 
 
 def _counts(tree: Node) -> tuple[frozenset[int], int | None]:
-    """Return which columns of the result are counts, and how many columns there are."""
+    """Return the columns of the result that are counts, and the number of columns."""
     root = node_at(tree, "node")
     shown = nodes_at(root, "select_list")
     # `*`, `COLUMNS(…)` and `unnest` give any number of columns
@@ -442,7 +442,7 @@ def _counts(tree: Node) -> tuple[frozenset[int], int | None]:
 def too_deep(text: str) -> str | None:
     """Return why `text` cannot be parsed safely, or None."""
     depth = joins = 0
-    withs: list[int] = []  # the depths at which a WITH stands
+    withs: list[int] = []  # the depths of the WITHs
     for token in _TOKEN.finditer(text):
         if token["opens"]:
             depth += 1

@@ -1,8 +1,8 @@
-"""The tables of a call: what is known of each, and which type each column is read as.
+"""The tables of a call: the known facts about each, and the type that each column is read as.
 
-Before a run the schemas of references say what columns a table has, and in it its rows do, but not
+Before a run the schemas of references show the columns of a table, and in it its rows, but not
 always enough: a column may be null in every row, a table may be empty, and text that looks like
-dates may be meant as text. The statement says the rest. Each column comes with the readings that it
+dates may be meant as text. The statement decides. Each column comes with the readings that it
 may have, the best first; the first combination that the database can bind the statement with is
 taken.
 """
@@ -70,10 +70,10 @@ class Column(NamedTuple):
 
 
 class Source(Struct, frozen=True):
-    """What is known of one table.
+    """The known facts about one table.
 
-    `rows` are there in a run, and where they stand in the plan; `row` is what the schema of a
-    reference says of them. Neither: nothing is known. `declared` are the columns that `columns`
+    `rows` are there in a run, and for literal tables; `row` holds the facts in the schema of a
+    reference to rows. Neither: nothing is known. `declared` are the columns that `columns`
     declares.
     """
 
@@ -154,7 +154,7 @@ class Source(Struct, frozen=True):
 
 
 def _known(column: ColumnType, use: Use) -> tuple[ColumnType, ...]:
-    """Return the readings of a column whose type a schema says, or a declaration."""
+    """Return the readings of a column whose type a schema or a declaration states."""
     match column:
         case Scalar.JSON if use.entries:
             return column, *AS_ENTRIES
@@ -172,7 +172,7 @@ def objects(value: Json) -> dict[str, Json]:
 
 
 def given_tables(literal: Json, schemas: Mapping[str, Schema | None]) -> dict[str, Source] | None:
-    """Return what is known of each table before a run; None where not even their names are."""
+    """Return the facts known about each table before a run; None where the names are unknown."""
     if "/tables" in schemas:
         return None
     tables = {name: Source(name, table_rows(value)) for name, value in objects(literal).items()}
@@ -191,7 +191,7 @@ def given_tables(literal: Json, schemas: Mapping[str, Schema | None]) -> dict[st
 def declare(
     tables: dict[str, Source], columns: Mapping[str, Json], statement: Statement | None = None
 ) -> Iterator[Problem]:
-    """Put the declared `columns` into `tables`; yield what is wrong with them.
+    """Put the declared `columns` into `tables`; yield their problems.
 
     With `statement`, values of columns count that it may read, else all.
     """
@@ -242,7 +242,7 @@ _Change: TypeAlias = tuple[str, str, ColumnType]
 class Binding(Struct, frozen=True):
     """A statement bound: the type of each column of each table, and the columns of the result.
 
-    `guessed`: what the statement reads was not wholly known, so that types of the result are not.
+    `guessed`: the statement's input was only partly known, so that types of the result are not.
     """
 
     tables: Mapping[str, Mapping[str, ColumnType]]
@@ -255,7 +255,7 @@ def bind(database: Database, statement: Statement, tables: Mapping[str, Table]) 
     """Make `tables` in `database`, without rows, so that `statement` can be bound.
 
     Raises:
-        SqlFault: no reading of the columns fits the statement; it says what is wrong with the best.
+        SqlFault: no reading of the columns fits the statement; it states the fault of the best.
     """
     for _ in range(_MOST_FOUND):
         try:
@@ -316,7 +316,7 @@ def _has_guesses(
 
 
 def _changes(statement: Statement, tables: Mapping[str, Table]) -> Iterator[tuple[_Change, ...]]:
-    """Yield what may be read otherwise than at first, one column, then two, and so on."""
+    """Yield changes of columns from their first readings: of one column, then two, and so on."""
     others = [
         [(name, key, each) for each in readings[1:]]
         for name in statement.tables

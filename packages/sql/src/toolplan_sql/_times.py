@@ -1,7 +1,7 @@
-"""Times in texts: which zone they state, and what clocks can say of them.
+"""Times in texts: the zone that they state, and the questions that clocks can answer.
 
 A column of times is stored as its clocks show them (`TIMESTAMP`): days are those of the zone that
-the values state. What depends on the moments behind different clocks is refused.
+the values state. A result that depends on the moments behind different clocks is refused.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _BETWEEN: Final = frozenset({"-", "age", "date_diff", "datediff", "date_sub", "d
 
 
 class Moment(NamedTuple):
-    """A time as it was written: its row, what its clock shows, and its offset from UTC if any."""
+    """A time as it was written: its row, its clock time, and its offset from UTC if any."""
 
     row: int
     text: str
@@ -90,7 +90,7 @@ def looks_like_times(texts: Iterable[str]) -> bool:
 
 
 def moment(text: str, row: int = 0) -> Moment | None:
-    """Return the time, or the day as a time, that `text` says; None where it says none.
+    """Return the time, or the day as a time, in `text`; None where it is neither.
 
     A moment whose UTC lies outside the years 1 to 9999 is none, because it cannot be compared.
     """
@@ -113,7 +113,7 @@ def moments(values: Sequence[Json]) -> Iterator[Moment]:
 
 
 def leaves(values: Sequence[Json]) -> Iterator[tuple[int, Json]]:
-    """Yield what is neither list nor object in `values`, at any depth, each with its row."""
+    """Yield the scalars in `values`, at any depth, each with its row."""
     for row, value in enumerate(values):
         pending = [value]
         while pending:
@@ -127,7 +127,7 @@ def leaves(values: Sequence[Json]) -> Iterator[tuple[int, Json]]:
 
 
 def disordered(times: Iterable[Moment]) -> tuple[Moment, Moment] | None:
-    """Return two times that clocks order otherwise than the moments that they say, or None."""
+    """Return two times that clocks order otherwise than their moments, or None."""
     listed = sorted(times, key=lambda each: (each.clock, each.instant))
     for left, right in pairwise(listed):
         if (left.clock == right.clock) != (left.instant == right.instant):

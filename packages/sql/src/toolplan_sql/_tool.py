@@ -6,7 +6,7 @@
 gives `{"data": [{"carrier": …, "n": …}, …], "count": 2}`.
 
 `compute_output` binds the statement to empty tables with the columns of the referenced output
-schemas: what does not fit is a problem of the plan. What it may do, and how columns are typed, is
+schemas: a misfit is a problem of the plan. The rules for statements, and the types of columns, are
 in the README of the distribution.
 """
 
@@ -61,13 +61,13 @@ SKIPPED: Final[Json] = {
     "description": "The rows of each table that are null, as those of calls that failed.",
     "additionalProperties": {"type": "integer", "minimum": 1},
 }
-"""The schema of what a result says of rows that are null."""
+"""The schema of a result's counts of rows that are null."""
 
 
 class Check(Struct, frozen=True):
     """Checks calls of the tool; each check is limited to `memory_mb` and `seconds`.
 
-    What the database is asked is only ever bound, never run.
+    Statements are only ever bound in the database, never run.
     """
 
     memory_mb: int
@@ -159,7 +159,7 @@ def _refused(*why: str) -> ComputedOutput:
 def _needs_columns(
     database: Database, statement: Statement, tables: Mapping[str, Source]
 ) -> str | None:
-    """Return which tables need declared columns, so that the statement also runs without rows."""
+    """Return the tables that need declared columns for the statement to run without rows too."""
     if all(given.rows for given in tables.values()):
         return None
     without_rows = {n: each.expected(statement.use, has_rows=False) for n, each in tables.items()}
@@ -201,7 +201,7 @@ _MOST_CALLS: Final = 32  # at the same time: each has a database in memory
 
 
 async def call_sql(arguments: Arguments, limits: SqlLimits) -> Json:
-    """Return what the statement of a call selects.
+    """Return the rows that the statement of a call selects.
 
     Raises:
         ToolError: it cannot be run, or has too many rows.
@@ -287,7 +287,7 @@ class _SqlCall:
 def _bound(
     database: Database, statement: Statement, known: Mapping[str, Table], originals: Originals
 ) -> Binding:
-    """Bind `statement`, and refuse what it would round or misread.
+    """Bind `statement`, and refuse values that it would round or misread.
 
     Which doubles it makes of large integers shows when these are doubles already: then it makes
     the fewer.
@@ -372,7 +372,7 @@ def sql_tool(limits: SqlLimits = _DEFAULT_LIMITS) -> Tool:
 
 
 def try_sql() -> str:
-    """Check and run one statement, as plans do; return what it says of the database.
+    """Check and run one statement, as plans do; return a statement about the database.
 
     Raises:
         ToolError: it cannot be checked or run, or gives something else than it must.

@@ -29,14 +29,14 @@ from toolplan.plan.path import Json
 from toolplan.schema import Absent, Schema, SchemaError, at, elements, types_of
 
 MAX_TEXT: Final = 20_000
-"""The longest statement, in characters."""
+"""Maximum length of a statement, in characters."""
 MAX_TABLES: Final = 32
 MAX_COLUMNS: Final = 1_000
 MAX_NESTING: Final = 8
 MISSING: Final = "__missing__"
-"""The hidden field of a partial struct: which of its fields this object does not have."""
+"""The hidden field of a partial struct: the fields that are missing in this object."""
 
-# a key that no schema declares: what it leads to says whether undeclared ones are allowed
+# a key that no schema declares: its schema shows whether undeclared ones are allowed
 _UNDECLARED: Final = "\x00undeclared"
 
 
@@ -100,7 +100,7 @@ Columns: TypeAlias = Mapping[str, ColumnType]
 
 
 class Table(Struct, frozen=True):
-    """What is known of a table before the statement is bound.
+    """The known facts about a table before the statement is bound.
 
     `readings` gives for each column the types that it may have, the best first. `is_open`: it may
     have columns besides, so that one that the statement reads is believed to be there.
@@ -363,7 +363,7 @@ def converter(
     *,
     all_fields: bool = False,
 ) -> Callable[[Json], Json]:
-    """Return what converts values of `column`: `leaf` gives it for each type without parts.
+    """Return the converter for values of `column`: `leaf` gives it for each type without parts.
 
     Nulls stay, and a value of another type raises `Misfit`. With `all_fields`, objects get the
     fields that they lack, and say in a hidden one which.

@@ -1,4 +1,4 @@
-"""Values against column types: what rows may be read as, and whether they fit.
+"""Values against column types: the types that rows may be read as, and whether they fit.
 
 Types are read from the values alone, because a call of the tool gets no schemas.
 """
@@ -78,7 +78,7 @@ def table_rows(value: Json) -> list[dict[str, Json]] | None:
     """Return the rows of a table, None where `value` is none.
 
     A text is one row, and a list of texts one each, with the columns `text` and `index`. Rows that
-    are null are left out: a call of a step with `on_error: continue` failed.
+    are null are omitted: a call of a step with `on_error: continue` failed.
     """
     if isinstance(value, str):
         value = [value]
@@ -97,7 +97,7 @@ def table_rows(value: Json) -> list[dict[str, Json]] | None:
 
 
 def skipped(tables: Mapping[str, Json]) -> dict[str, Json]:
-    """Return how many rows of each table are null, of those that have any."""
+    """Return the number of null rows of each table that has any."""
     lists = {name: rows for name, rows in tables.items() if isinstance(rows, list)}
     return {name: rows.count(None) for name, rows in lists.items() if None in rows}
 
@@ -291,7 +291,7 @@ def storable(values: Sequence[Json], column: ColumnType) -> list[Json]:
 
 
 def _stored(part: Scalar | DecimalOf) -> Callable[[Json], Json]:
-    """Return what gives a value as a column of the type `part` stores it, or raises `Misfit`."""
+    """Return the conversion of values to the stored form of type `part`; it may raise `Misfit`."""
 
     def stored(value: Json) -> Json:
         match part, value:

@@ -1,4 +1,4 @@
-"""What was sent to a run, read by the worker that has it: each message gets an answer."""
+"""Messages to a run, read by the worker that has it: each message gets an answer."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _NEWER: Final = "refused: a newer program sent it."
 
 
 class _Decision(Struct):
-    """The content of `decide`: what is to be done about a call in doubt."""
+    """The content of `decide`: the decision about a call in doubt."""
 
     step: str
     item: int | None
@@ -38,14 +38,14 @@ class _Consents(Struct):
 
 
 class Read(Struct, frozen=True):
-    """What the messages of a run come to.
+    """The combined effect of the messages of a run.
 
     Attributes:
         is_approved: a person approves the plan.
-        decisions: what is to be done about calls in doubt.
+        decisions: the decisions about calls in doubt.
         consents: by step, whether its calls that wait may be made.
         is_cancelled: the run is to be cancelled.
-        by: who approves and decides.
+        by: the person who approves and decides.
         is_more: another person has decided too, which is read when this was obeyed.
         counted: the answers to the messages that count, by number, once they have been obeyed.
         refused: the answers to the others.
@@ -64,9 +64,9 @@ class Read(Struct, frozen=True):
 def read_messages(
     messages: Sequence[Message], digest: str, recovered: Recovered, effects: bool
 ) -> Read:
-    """Return what `messages` come to for a run of the plan `digest` that is as `recovered`.
+    """Return the effect of `messages` on a run of the plan `digest` in the state `recovered`.
 
-    The journal has one name for what is decided at a time: the first person's messages count, and
+    The journal has one name for the decisions of a time: the first person's messages count, and
     those of others stay unread.
     """
     counted: list[tuple[int, str]] = []
@@ -106,7 +106,7 @@ def read_messages(
 
 
 def _decide(content: Json, recovered: Recovered, decisions: dict[Slot, Decided]) -> str:
-    """Add a decision; return why it is refused, or nothing.
+    """Add a decision; return the reason for refusing it, or "".
 
     It is about one attempt: a person who has decided about one knows nothing of the next.
     """
@@ -126,7 +126,7 @@ def _decide(content: Json, recovered: Recovered, decisions: dict[Slot, Decided])
 
 
 def _consent(content: Json, recovered: Recovered, consents: dict[str, Consent]) -> str:
-    """Add what was decided about calls that wait; return why it is refused, or nothing.
+    """Add the decision about calls that wait; return the reason for refusing it, or "".
 
     It is about the calls that the person was shown, and about no other.
     """

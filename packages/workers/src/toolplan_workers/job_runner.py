@@ -1,4 +1,4 @@
-"""What one worker does with one job: it resumes the run."""
+"""The work of one worker on one job: it resumes the run."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from toolplan_workers.queue.procrastinate import Again, Job
 from toolplan_workers.slots import RunSlots, Slots
 
 MOST_LIVES: Final = 10
-"""After so many workers in a row that ended without progress, a run is parked."""
+"""Number of consecutive workers that ended without progress after which a run is parked."""
 _SUSPECT_LIVES: Final = 2
 """Number of consecutive worker deaths from which on a run is a suspect, and runs alone."""
 _RESERVED_PAUSE_S: Final = 0.5
@@ -59,7 +59,7 @@ class _Stored(Struct, frozen=True):
 
 
 class JobRunner:
-    """Resumes runs, one for each job, until they end, wait, or are left."""
+    """Resumes runs, one for each job, until they end, wait, or are released."""
 
     def __init__(
         self,
@@ -110,7 +110,7 @@ class JobRunner:
             await self._resume_job(job)
         except (Again, JournalError) as error:
             lost = self._dispatch.journal.records_lost.pop(job.run, "")
-            if lost:  # whoever takes it again would repeat what only the lost records know of
+            if lost:  # its next worker would repeat the calls of the lost records
                 _LOG.warning("Run %s is parked: %s", job.run, lost)
                 await in_thread(self._dispatch.fence, job.run, lost)
             elif isinstance(error, Again):
@@ -130,7 +130,7 @@ class JobRunner:
         if recovered.status is not None:
             text = f"refused: the run is over; it {recovered.status.value}."
             return await self._answer([(each.number, text) for each in stored.messages])
-        if stored.parked:  # what is sent to it wakes it up
+        if stored.parked:  # a message to it wakes it up
             return None
         lives = await in_thread(self._dispatch.lives, run) if job.tries else 0
         async with self._room(alone=lives >= _SUSPECT_LIVES):
@@ -186,7 +186,7 @@ class JobRunner:
         waits = stored.run.status is RunState.WAITING and recovered.staged is not None
         needless = waits or stored.run.status in (RunState.IN_DOUBT, RunState.CANCELLED)
         if needless and not stored.messages:
-            return None  # an old job of it; a person sends what is to happen
+            return None  # an old job of it; a person sends the decision
         approval = _said_yes if read.is_approved and not recovered.approval else None
         await self._resume(run, worked, approval, read)
         await self._answer(read.counted)

@@ -8,7 +8,7 @@ from toolplan_workers.queue.dispatch import Dispatch
 
 
 class SharedJournal(PostgresJournal):
-    """What `open_journal` opens at an address of Postgres."""
+    """The journal that `open_journal` opens at an address of Postgres."""
 
     def worker_runs(self, *, make: bool = False) -> Dispatch | None:
         """Return the runs that workers take; None where they have never shared the journal.

@@ -16,7 +16,7 @@ from toolplan_workers.queue.places import Places
 _PAUSE_S: Final = 0.02
 _LONGEST_PAUSE_S: Final = 0.08
 _KEPT_S: Final = 1.0
-"""How long a worker passes a slot on to its own runs, before other machines have their turn."""
+"""Seconds in which a worker passes a slot on to its own runs, before the turn of others."""
 
 
 class RunSlots(NamedTuple):
@@ -34,7 +34,7 @@ class RunSlots(NamedTuple):
         self.slots.withdraw(granted, self.run)
 
     def release(self) -> None:
-        """Release what was granted."""
+        """Release a granted slot."""
         self.slots.release()
 
 
@@ -64,7 +64,7 @@ class Slots:
         self._waiting.remove((granted, run))
 
     def release(self) -> None:
-        """Release what was granted: to another run of this process, or to all machines."""
+        """Release a granted slot: to another run of this process, or to all machines."""
         loop = asyncio.get_running_loop()
         slot = min(self._held, key=self._held.__getitem__)
         if self._waiting and loop.time() - self._held[slot] < _KEPT_S:

@@ -17,21 +17,21 @@ SILENT_S: Final = 10.0
 """Seconds without a sign of life after which a worker has its jobs no more; its leases decide."""
 
 _LOOK_S: Final = 0.4
-"""How often a worker looks for dead ones: a run of theirs waits about that long."""
+"""Seconds between a worker's looks for dead ones: a run of theirs waits about that long."""
 _SILENT_EVERY: Final = 4
 """Looks between two extensions of its slots, when it also asks for hanging workers."""
 _LOST_EVERY: Final = 75
 """Looks between two searches for runs without a job, which it puts back."""
 _PAUSE_S: Final = 1.0
-"""How long it pauses after an error."""
+"""Seconds that it pauses after an error."""
 
 
 class Watch:
     """One look at all workers after another, by each of them.
 
-    A worker holds a lock of its session from before it takes anything until it is gone. Who looks
-    at a free lock knows that its worker is dead: the token of each of its leases is raised, so that
-    what it would still write is refused, and its jobs are put back. It may have been alive: then
+    A worker holds a lock of its session from before it takes anything until it is gone. A worker
+    that finds it free knows that the other is dead: the token of each of its leases is raised, so
+    that its later writes are refused, and its jobs are put back. It may have been alive: then
     it notices with its next write.
     """
 
@@ -153,7 +153,7 @@ class Watch:
         self._forgotten = idle - self._forgotten
 
     async def look_for_lost(self) -> None:
-        """Put back runs of the queue that have no job, although somebody must continue them.
+        """Put back runs of the queue that must be continued and have no job.
 
         Raises:
             JournalError: the database cannot be used.

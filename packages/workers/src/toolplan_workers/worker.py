@@ -21,7 +21,7 @@ from toolplan_workers.watch import Watch
 
 DEFAULT_CONCURRENCY: Final = 16
 _PAUSE_S: Final = 1.0
-"""How long it waits before it tries to reach the database again."""
+"""Seconds that it waits before it tries to reach the database again."""
 
 _LOG: Final = logging.getLogger(__name__)
 
@@ -40,8 +40,8 @@ async def work(
 
     Args:
         app: an app with a toolbox, and a journal in Postgres.
-        concurrency: the most runs at the same time.
-        everywhere: the most calls at once over all machines, by the names of tools and sources.
+        concurrency: the maximum number of runs at the same time.
+        everywhere: the maximum number of calls at once over all machines, by tool or source name.
         leaving: asks this worker to leave.
         on_ready: called with the name of the queue when the worker takes runs.
 
@@ -54,7 +54,7 @@ async def work(
     limits = {name: Slots(name, most, dispatch.places) for name, most in (everywhere or {}).items()}
     runner = JobRunner(app, dispatch, queue, leaving, limits)
     watch = Watch(dispatch, dispatch.journal.owner, queue, [*limits.values()])
-    # before it takes anything: who dies between the two would be a worker that is unknown to all
+    # before it takes anything: a worker that dies between the two would be unknown to all
     await in_thread(watch.begin)
     await dispatch.queue.open()
     watching = asyncio.create_task(watch.run(runner.obey_cancellations))

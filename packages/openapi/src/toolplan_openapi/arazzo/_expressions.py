@@ -48,14 +48,14 @@ _HELP: Final = (
 
 
 class Choice(Struct, frozen=True):
-    """Which workflow is the plan, None for the first, and the values of its inputs as text."""
+    """The workflow that is the plan, None for the first, and the values of its inputs as text."""
 
     workflow: str | None = None
     inputs: tuple[tuple[str, str], ...] = ()
 
     @classmethod
     def read(cls, text: str) -> Choice:
-        """Return what `:NAME?INPUT=VALUE&INPUT=VALUE`, behind the name of the dialect, chooses."""
+        """Return the choice in `:NAME?INPUT=VALUE&INPUT=VALUE`, the text after the dialect."""
         name, _, inputs = text.partition("?")
         pairs = parse_qsl(inputs, keep_blank_values=True)
         return cls(name.removeprefix(":") or None, tuple(pairs))
@@ -105,7 +105,7 @@ class Inputs(Struct, frozen=True):
 
 
 class Scope(Struct):
-    """What expressions refer to: the values of inputs, and the outputs so far.
+    """Values that expressions refer to: those of inputs, and the outputs so far.
 
     `steps` are the outputs of this workflow's steps, `workflows` those of the workflows before.
     `own` are those of the workflow that a step calls, while the outputs of this step are read.
@@ -119,7 +119,7 @@ class Scope(Struct):
     own: Outputs | None = None
 
     def read_text(self, text: str) -> ParsedText:
-        """Return what a text says: an expression, text with expressions in it, or the text."""
+        """Return the meaning of a text: an expression, text with expressions in it, or the text."""
         if "$" not in text:
             return ParsedText(Literal(text))
         if not _EXPRESSION.fullmatch(text):
@@ -285,16 +285,16 @@ class Unsayable(Exception):
 
 
 class Condition(Struct, frozen=True):
-    """A success criterion: what is looked at in the step's response, and the schema it must fit."""
+    """A success criterion: a path into the step's response, and the schema its value must fit."""
 
     path: Path
     schema: Json
 
 
 def criterion(fields: Mapping[str, Json]) -> list[Condition]:
-    """Return what a criterion asks of the response (Arazzo 1.0.1, 4.6.12).
+    """Return the conditions of a criterion on the response (Arazzo 1.0.1, 4.6.12).
 
-    A status of 2xx is what makes a call succeed: it asks nothing more.
+    A call succeeds by a status of 2xx: a criterion for it adds no condition.
     """
     kind, text = fields.get("type", "simple"), fields.get("condition")
     if isinstance(kind, dict):
@@ -338,9 +338,9 @@ def _simple(text: str) -> list[Condition]:
 
 
 def _json_path(context: Path, text: str) -> Condition:
-    """Return what a JSONPath (RFC 9535) asks of what is at `context`: that it finds something.
+    """Return the condition that a JSONPath (RFC 9535) finds something in the value at `context`.
 
-    `$.a == 1`, which is none, is read as the comparison of `$.a`, as published workflows mean it.
+    `$.a == 1`, not a JSONPath, is read as the comparison of `$.a`, as published workflows mean it.
     """
     if found := _JSON_PATH.fullmatch(text):
         path = parse_path(found["path"])
@@ -373,12 +373,12 @@ def _filter_test(text: str) -> Json:
     if found["operator"] in _BOUNDS:
         return _at(path, _compared(found["operator"], value))
     equal = _at(path, {"const": value})
-    # what is not there is unequal to every value (RFC 9535, 2.3.5.2.2)
+    # a missing node is unequal to every value (RFC 9535, 2.3.5.2.2)
     return equal if found["operator"] == "==" else {"not": equal}
 
 
 def _at(path: Path, schema: Json) -> Json:
-    """Return the schema of what has something that fits `schema` at `path`."""
+    """Return the schema of values with a part at `path` that fits `schema`."""
     for each in reversed(path):
         if isinstance(each, int):
             items: Json = [*([True] * each), schema]
@@ -389,7 +389,7 @@ def _at(path: Path, schema: Json) -> Json:
 
 
 def _compared(comparison: str, value: Json) -> Json:
-    """Return the schema of what fulfils a comparison; texts are equal whatever their case."""
+    """Return the schema of values that fulfil a comparison; texts are compared without case."""
     if comparison in _BOUNDS:
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise _unsayable(f"{comparison} {value}")

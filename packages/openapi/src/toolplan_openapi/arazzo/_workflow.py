@@ -1,4 +1,4 @@
-"""Reads a workflow of Arazzo as a plan, and names what a plan cannot say of it.
+"""Reads a workflow of Arazzo as a plan, and reports the parts that a plan cannot express.
 
 The steps of a workflow that it calls, or depends on, stand in the plan like its own.
 """
@@ -66,7 +66,7 @@ _UNSAYABLE: Final = {
     **dict.fromkeys(("successActions", "failureActions"), "actions of a workflow"),
     "replacements": "replacements: write the values into the payload",
 }
-"""Fields that say what no plan has."""
+"""Fields that a plan cannot express, with the words of the fault."""
 _SHARED: Final = "$components.parameters."
 _SAYABLE: Final = ("$inputs.", "$outputs.", "$steps.", "$workflows.")
 _OPERATION = re.compile(r"(?:\$sourceDescriptions\.[\w-]+\.)?(?P<name>[^\s${}]+)")
@@ -82,7 +82,7 @@ _LONGEST_TIMEOUT_MS: Final = 10**9
 
 @dataclass
 class Reading:
-    """What the workflows of one document share while they become one plan.
+    """State shared by the workflows of one document while they become one plan.
 
     `places` are pointers into the document by those of the plan; `conditions` the criteria of
     steps, each with its pointer; `step` is the one that is being read.
@@ -128,7 +128,7 @@ class Reading:
     def refuse(
         self, said: str, place: Place, code: str = "cannot-express", help: str | None = None
     ) -> None:
-        """Report what a plan cannot say."""
+        """Report a part that a plan cannot express."""
         self.report.error(code, said, place.pointer, self.step, help)
 
     def criteria(self, place: Place) -> Iterator[tuple[Place, list[Condition] | Unsayable]]:
@@ -197,7 +197,7 @@ class _WorkflowReader:
         self._refuse = reading.refuse
 
     def read(self) -> dict[str, Value] | None:
-        """Add the steps to those that were read, and return the outputs; None where none are."""
+        """Add the steps to those read before, and return the outputs; None where there are none."""
         reading, steps = self._reading, self._workflow.at("steps")
         reading.step = None
         reading.fields(self._workflow, _WORKFLOW_FIELDS)
@@ -299,7 +299,7 @@ class _WorkflowReader:
                 self._refuse(said, each)
 
     def _tool(self, place: Place) -> str:
-        """Return the name of a step's tool, empty where it has none, and report what is wrong."""
+        """Return the name of a step's tool, empty where it has none, and report the faults."""
         known, path = self._reading.signatures, place.text("operationPath")
         if (named := self._named(place)) is not None:
             return named
@@ -332,7 +332,7 @@ class _WorkflowReader:
         return found["name"]
 
     def _actions(self, place: Place, at: int, most: int) -> int:
-        """Return how often the call of a step is repeated; report what else follows it."""
+        """Return the number of retries of a step's call; report other actions that follow it."""
         after = self._workflow.at("steps", at + 1)
         for each in place.at("onSuccess").each():
             action = {k: v for k, v in each.node.items() if k != "name" and k[:2] != "x-"}
@@ -433,7 +433,7 @@ class _WorkflowReader:
         return "body" in inputs and not payload.node.keys() <= set(inputs)
 
     def _step_outputs(self, place: Place, step: str | None) -> dict[str, Value]:
-        """Return the outputs of a step, for what comes after it; `step` has a response."""
+        """Return the outputs of a step, for later steps; `step` is the one with the response."""
         found: dict[str, Value] = {}
         for name in place.at("outputs").node:
             each = place.at("outputs", name)
@@ -452,7 +452,7 @@ class _WorkflowReader:
         return found
 
     def _when(self) -> When | None:
-        """Return what the steps before ask of their responses: without it a step does not run."""
+        """Return the condition of a step: the criteria of earlier steps, all of which must hold."""
         conditions = self._reading.conditions
         asked_of: list[Value] = [Ref(step, asked.path) for step, asked, _ in conditions]
         schemas: list[Json] = [asked.schema for _, asked, _ in conditions]
@@ -471,7 +471,7 @@ class _WorkflowReader:
 
 
 def _embedded_json(payload: str, kind: str) -> Json:
-    """Return what a payload that is JSON in a text says; the text where it is none."""
+    """Return the value of a payload that is JSON in a text; the text where it is not JSON."""
     if kind and "json" not in kind.lower():
         return payload
     try:

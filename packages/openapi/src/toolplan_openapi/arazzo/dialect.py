@@ -47,7 +47,7 @@ def _is_plan(document: Json) -> bool:
 def _load(
     document: Json, signatures: form.Signatures | None, limits: Limits, choice: Choice
 ) -> Parsed:
-    """Return the plan that a workflow of `document` says. Never raises."""
+    """Return the plan of a workflow of `document`. Never raises."""
     report = Report()
     root = Place.of(document)
     if _VERSION.fullmatch(root.text("arazzo")) is None:
@@ -102,7 +102,7 @@ def _named(names: list[str]) -> str:
 
 
 class _Places(form.Places, frozen=True, kw_only=True):
-    """Where the document has what the plan has at a pointer."""
+    """Places in the document by pointers into the plan."""
 
     choice: Choice
 

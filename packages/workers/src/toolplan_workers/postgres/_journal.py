@@ -46,7 +46,7 @@ from toolplan_workers.postgres.schema import prepare
 class Owner(NamedTuple):
     """A process: its host and number, the boot of its machine, and a random part.
 
-    Hosts and numbers come again, in containers above all; what ran before is no more then.
+    Hosts and numbers come again, in containers above all; the earlier process has ended then.
     """
 
     process: str
@@ -94,7 +94,7 @@ _T = TypeVar("_T")
 _CLOCK_TOLERANCE_S: Final = 2.0
 
 _TRIM_EVERY: Final = 100
-"""After so many runs of this process the oldest durations are removed."""
+"""Number of runs of this process after which the oldest durations are removed."""
 
 _SQL: Final = Statements(
     LeaseColumns(
@@ -105,7 +105,7 @@ _SQL: Final = Statements(
         locked=" FOR UPDATE",
     )
 )
-# Nobody has it, so who had it before does not matter. One way to the server and back.
+# The run has no owner, so its earlier one does not matter. One way to the server and back.
 _TAKE_FREE: Final = f"{_SQL.take} AND owner = '' RETURNING next_seq, token"
 # One statement, so one way to the server and back, and nothing waits in an open transaction.
 _CHANGE: Final = (
@@ -127,7 +127,7 @@ _Durations: TypeAlias = tuple[str, str, float, list[float]]
 
 
 class PostgresDriver(Driver):
-    """Connections to a database, and what this process keeps back for it.
+    """Connections to a database, and the durations that this process holds back for it.
 
     Raises:
         JournalError: the database cannot be used.
@@ -169,7 +169,7 @@ class PostgresDriver(Driver):
         return self.connections.rows(query.replace("?", "%s"), values)
 
     def damage(self) -> str:
-        """Return nothing: a server says what it cannot read."""
+        """Return nothing: a server reports unreadable data itself."""
         return ""
 
     def change(self, query: Query, statement: str, values: Row, group: Group) -> bool:
@@ -219,7 +219,7 @@ class PostgresDriver(Driver):
         trims = self._trims() if rows else False
 
         def work(connection: Connection) -> None:
-            # a pipeline is one transaction until it is left, and so is one statement
+            # a pipeline is one transaction until its end, and so is one statement
             with connection.pipeline() if rows else nullcontext():
                 _add_durations(connection, rows, trims=trims)
                 query_of(connection)(RELEASE, values)
@@ -273,7 +273,7 @@ class PostgresDriver(Driver):
 
 
 def query_of(connection: Connection) -> Query:
-    """Return what does statements of the journal on `connection`."""
+    """Return the function that runs statements of the journal on `connection`."""
 
     def query(statement: str, values: Row) -> list[Row]:
         done = connection.execute(statement.replace("?", "%s").encode(), values)

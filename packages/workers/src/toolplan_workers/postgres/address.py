@@ -1,4 +1,4 @@
-"""The address of a database: what is given to psycopg, and what may be shown of it."""
+"""The address of a database: the form for psycopg, and the form that may be shown."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ _DEFAULTS: Final = {
     "application_name": "toolplan",
 }
 
-# Each commit is on the server's disk when it returns. Locks are short here: who waits longer stands
-# behind a process that hangs, whose transaction the server then ends.
+# Each commit is on the server's disk when it returns. Locks are short here: a longer wait is
+# for a process that hangs, whose transaction the server then ends.
 _OPTIONS: Final = (
     "-c synchronous_commit=on -c lock_timeout=5s -c idle_in_transaction_session_timeout=20s"
     " -c tcp_keepalives_idle=5 -c tcp_keepalives_interval=2 -c tcp_keepalives_count=3"
@@ -56,7 +56,7 @@ class Address:
     secrets: tuple[str, ...] = field(repr=False)
 
     def reason(self, error: BaseException) -> str:
-        """Return what `error` says in one line, without a password."""
+        """Return the message of `error` in one line, without a password."""
         diagnosis = error.diag.message_primary if isinstance(error, psycopg.Error) else None
         lines = (diagnosis or str(error)).strip().splitlines()
         reason = (lines[0] if lines else "").strip().rstrip(".")

@@ -1,4 +1,4 @@
-"""Connections to one database, and what Postgres says when it fails.
+"""Connections to one database, and the errors of Postgres.
 
 There are as many as are in use at the same time, up to a bound.
 """
@@ -38,7 +38,7 @@ _BUSY: Final = (
     "remaining connection slots",
 )
 
-# what a pool says of options that it does not pass on
+# the message of a pool about options that it does not pass on
 OPTIONS_REFUSED: Final = "unsupported startup parameter"
 
 _AGAIN: Final = "and try again; a run that had started can be resumed."
@@ -79,7 +79,7 @@ _IDLE: Final = psycopg.pq.TransactionStatus.IDLE
 _TRIES: Final = 3
 
 MOST: Final = 4
-"""The most connections that are lent at the same time: each is a process of the server."""
+"""Maximum number of connections lent at the same time: each is a process of the server."""
 _PATIENCE_S: Final = 30.0
 _CLOCK_READ_S: Final = 60.0
 """Maximum age, in seconds, of a reading of the server's clock."""
@@ -123,7 +123,7 @@ class Connections:
         """Lend a connection, when one is free; a broken one is not lent again.
 
         Raises:
-            JournalError: none is free for long, or none can be opened.
+            JournalError: no connection is free for long, or none can be opened.
         """
         if not self._places.acquire(timeout=_PATIENCE_S):
             place = self.address.place
@@ -152,7 +152,7 @@ class Connections:
         connection.close()
 
     def do(self, work: Callable[[Connection], _T]) -> _T:
-        """Return what `work` returns; where the connection was lost, do it again on another.
+        """Return the result of `work`; where the connection was lost, do it again on another.
 
         It may have been committed although the connection was lost: `work` must look that up.
 

@@ -1,4 +1,4 @@
-"""Names that are held as long as a session lasts: what shows at once that a process is gone."""
+"""Names held as long as a session lasts: their release shows the end of a process at once."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class Locks:
             return frozenset(str(row[0]) for row in self._ask(query, others))
 
     def end_sessions(self, names: Collection[str]) -> None:
-        """End the sessions that hold `names`, with all that each of them holds.
+        """End the sessions that hold `names`, with all other locks of each.
 
         Raises:
             JournalError: the database cannot be used, or does not let this user do it.

@@ -18,7 +18,7 @@ _GATHER_S: Final = 0.02
 _PAUSE_S: Final = 1.0
 _LONGEST: Final = 7_000  # bytes of a name in a notice
 
-# A notice need not survive a crash: only for this transaction, nobody waits for the disk.
+# A notice need not survive a crash: this transaction alone does not wait for the disk.
 _NOTIFY: Final = (
     "WITH named AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true),"
     " unnest(%s::text[]) AS run) SELECT pg_notify(%s, run) FROM named"
@@ -35,7 +35,7 @@ class _Service(ABC):
         self._is_over = False
 
     def close(self) -> None:
-        """End the thread, after what it still has to send."""
+        """End the thread, after it has sent the pending notices."""
         with self._changed:
             self._is_over = True
             self._changed.notify_all()
@@ -63,7 +63,7 @@ class Notifier(_Service):
     """Sends notices, on a thread of its own, after the commits.
 
     A notice in the commit of the records would let commits of all processes wait for each other.
-    One that gets lost is no harm: who follows looks again after a while.
+    A lost one does no harm: followers look again after a while.
     """
 
     def __init__(self, connections: Connections) -> None:
@@ -71,7 +71,7 @@ class Notifier(_Service):
         self._runs: set[str] = set()
 
     def notify(self, run: str) -> None:
-        """Notify those who follow `run` of new records."""
+        """Notify the followers of `run` of new records."""
         with self._changed:
             self._runs.add(run)
             self._started()
@@ -101,7 +101,7 @@ class Listener(_Service):
         self._heard: Counter[str] = Counter()
 
     def heard(self, run: str) -> int:
-        """Return how many notices of `run` there were; from the first call on they are counted."""
+        """Return the number of notices of `run`; they are counted from the first call on."""
         with self._changed:
             if self._started():
                 self._changed.wait(_PAUSE_S)  # until it listens

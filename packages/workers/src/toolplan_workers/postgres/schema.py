@@ -65,7 +65,7 @@ _OLDEST: Final = 120_000  # Postgres 12
 
 
 def prepare(connection: Connection, place: str) -> tuple[str, ...]:
-    """Bring the tables to the newest version, and return what the user should know.
+    """Bring the tables to the newest version, and return notes for the user.
 
     Raises:
         JournalError: a newer program made the tables, or they are of another program.
@@ -107,7 +107,7 @@ def _migrate(connection: Connection, place: str) -> None:
 
 
 def _version(connection: Connection, place: str) -> int:
-    """Return the version of the tables; 0 where there are none of ours."""
+    """Return the version of our tables; 0 where they are missing."""
     if not has_table(connection, _VERSION):
         return 0
     query = sql.SQL("SELECT version FROM {}").format(sql.Identifier(_VERSION))

@@ -1,4 +1,4 @@
-"""Runs that workers take: where each was put, what was sent to it, and which workers there are."""
+"""Runs that workers take: the queue of each, the messages to it, and the workers."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ _WITHOUT_JOB: Final = """
 
 
 class Message(NamedTuple):
-    """What was sent to a run: `approve`, `decide`, `consent`, `cancel`; its content, and by whom.
+    """A message to a run: `approve`, `decide`, `consent`, `cancel`; its content and its sender.
 
     `answer` says whether it counted, or why it was refused; None while no worker has read it.
     """
@@ -99,7 +99,7 @@ class Message(NamedTuple):
 class Dispatch:
     """The runs of a journal that workers take. Its methods block.
 
-    Whatever a run is to do next is a row and a job, in one transaction: no approval is lost with a
+    Each next action of a run is a row and a job, in one transaction: no approval is lost with a
     job, and no job is there without its row.
     """
 
@@ -196,7 +196,7 @@ class Dispatch:
             self.queue.put(connection, run, queue)
 
     def put_lost(self, queue: str) -> list[str]:
-        """Put runs of `queue` that somebody must continue and that have no job into it again.
+        """Put runs of `queue` that must be continued and have no job into it again.
 
         Each has one unless the tables of the queue were lost or changed. Return the runs.
         """
@@ -254,7 +254,7 @@ class Dispatch:
         return Placement(*rows[0]) if rows else None
 
     def waits(self, run: str) -> str:
-        """Return which places `run` waits for, and who has them; empty if it waits for none."""
+        """Return a text on the places that `run` waits for and their holders; empty without any."""
         return places_text(self.places.waits(run))
 
     def worked(self) -> list[str]:
@@ -277,7 +277,7 @@ class Dispatch:
     def stranded(self) -> dict[str, str]:
         """Return the runs that a worker is to continue and whose queue has none, with the queue.
 
-        Those that wait for a person are none of them.
+        Runs that wait for a person are left out.
         """
         found = self.queue.outside(self.worked())
         rows = self.journal.rows(
@@ -300,7 +300,7 @@ class Dispatch:
             )
 
     def note_life(self, run: str, progress: int) -> int:
-        """Note that a worker takes `run`; return how many have in a row without progress."""
+        """Note that a worker takes `run`; return the number of takes in a row without progress."""
         rows = self.journal.rows(
             "UPDATE placements SET progress = %s,"
             " lives = CASE WHEN progress = %s THEN lives + 1 ELSE 1 END"

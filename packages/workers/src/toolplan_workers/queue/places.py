@@ -1,4 +1,4 @@
-"""Places of limits over all machines: rows that workers lease, and who waits for one."""
+"""Places of limits over all machines: rows that workers lease, and the runs that wait for one."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ class Places:
         self._journal = journal
 
     def take(self, name: str, most: int) -> int | None:
-        """Take a free place of `most`; return its number, None if none is free.
+        """Take a free place of `most`; return its number, None if all are taken.
 
         Raises:
             JournalError: the database cannot be used.
@@ -111,7 +111,7 @@ class Places:
         return {(str(name), int(slot)) for name, slot in self._journal.rows(_KEEP, values)}
 
     def note_waits(self, waits: Sequence[tuple[str, str]]) -> None:
-        """Note which runs of this worker wait for a place, each with the limit's name."""
+        """Note the runs of this worker that wait for a place, each with the limit's name."""
         runs, names = [run for run, _ in waits], [name for _, name in waits]
         values = {"runs": runs, "names": names, "owner": self._journal.owner}
         self._journal.rows(_WAIT, values)
@@ -131,7 +131,7 @@ class Places:
 
 
 def places_text(waits: Sequence[Held]) -> str:
-    """Return which places a run waits for, and who has them; empty if it waits for none."""
+    """Return a text on the places that a run waits for and their holders; empty without any."""
     texts: list[str] = []
     for name, held in groupby(waits, key=lambda each: each.name):
         owners = [

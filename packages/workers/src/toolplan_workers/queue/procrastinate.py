@@ -28,10 +28,10 @@ from toolplan_workers.postgres.connections import Connection, has_table
 
 TASK: Final = "toolplan.run"
 _POLL_S: Final = 0.4
-"""How often a worker looks for jobs that were put back, of which there is no notice."""
+"""Seconds between a worker's looks for jobs that were put back, of which there is no notice."""
 _ABORT_S: Final = 1.0
 _MOST: Final = 2
-"""The most connections, beside the one that listens: all that is asked is short."""
+"""Maximum number of connections, beside the one that listens: all queries are short."""
 _TRIES: Final = 10
 _PAUSE_S: Final = 0.5
 _HEARTBEAT_S: Final = 2.0
@@ -53,7 +53,7 @@ class Job(Struct, frozen=True):
         number: the number of the job; a run may have several, one after another.
         run: the name of the run.
         worker: the number of the worker in the queue; empty if the queue does not know it any more.
-        tries: how many workers had the job before and did not finish it.
+        tries: the number of earlier workers that did not finish the job.
     """
 
     number: int
@@ -75,9 +75,9 @@ Handle: TypeAlias = Callable[[Job], Awaitable[None]]
 
 
 class ProcrastinateQueue:
-    """Says which worker works on which run; jobs of one run are worked on one after another.
+    """Assigns runs to workers; jobs of one run are worked on one after another.
 
-    It may be wrong about who is dead: the journal refuses what a worker writes after its lease. Its
+    It may be wrong about dead workers: the journal refuses writes of a worker after its lease. Its
     tables are in the first schema of the connection's search path.
     """
 
@@ -132,7 +132,7 @@ class ProcrastinateQueue:
             deferred.defer(run=run)
 
     async def open(self) -> None:
-        """Open the connections of a worker, or of who looks at jobs."""
+        """Open the connections of a worker, or of a reader of jobs."""
         if self._app is None:
             app = self._new_app(_MOST)
             with _faults():
@@ -241,7 +241,7 @@ class ProcrastinateQueue:
         return True
 
     def _new_app(self, most: int) -> procrastinate.App:
-        """Return an app with at most so many connections, beside the one that listens."""
+        """Return an app with at most `most` connections, beside the one that listens."""
         return procrastinate.App(
             connector=procrastinate.PsycopgConnector(
                 conninfo=self._conninfo,
@@ -265,7 +265,7 @@ class _Retry(BaseRetryStrategy):
 
 
 class _Jobs(JobManager):
-    """Says who a worker is before it takes anything, and ends jobs that others have taken."""
+    """Passes on a worker's number before it takes jobs, and ends jobs that others have taken."""
 
     def __init__(
         self,
@@ -295,7 +295,7 @@ class _Jobs(JobManager):
         queue: str | None = None,
         lock: str | None = None,
     ) -> None:
-        # a job that is to be aborted would fail; who takes it next reads the message to the run
+        # a job that is to be aborted would fail; its next worker reads the message to the run
         await self.connector.execute_query_async(_NO_ABORT, number=job_id)
         # the clock of this machine may be wrong: it only says how long the pause is
         pause = retry_at - utils.utcnow()
@@ -324,7 +324,7 @@ async def _autocommit(connection: Any) -> None:  # noqa: ANN401 — psycopg's
 
 
 def _pool(*, check: object, **named: Any) -> AsyncConnectionPool[Any]:  # noqa: ANN401 — of theirs
-    """Return a pool that does not ask the server before each use: what fails is tried again."""
+    """Return a pool that does not ask the server before each use: failed calls are tried again."""
     del check
     return AsyncConnectionPool(**named)
 
@@ -377,6 +377,6 @@ def _pending(known: Collection[str], done: set[str], *, is_idle: bool) -> list[s
 
 
 def try_queue() -> str:
-    """Make the SQL of the queue's tables, which needs no database; return what was done."""
+    """Make the SQL of the queue's tables, which needs no database; return a statement about it."""
     SchemaManager.get_schema()
     return "the queue's tables can be made"
