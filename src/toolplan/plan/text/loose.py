@@ -20,7 +20,7 @@ from toolplan.plan.path import Json
 from toolplan.plan.text.tokens import DEEPEST, TOKEN, double_quoted
 
 ELLIPSIS: Final = "An ellipsis stands for something that is left out: write all of it"
-"""What is said of an ellipsis in place of a value or a step, without its place."""
+"""The message on an ellipsis in place of a value or a step, without its place."""
 
 REPLACEMENT: Final = "\ufffd"
 """Stands where no character can: the text around it keeps its place."""
@@ -69,7 +69,7 @@ class Spot(Struct):
 
 
 class Flaw(NamedTuple):
-    """What readers of a value do not agree about, and the way to it; the value is read anyway."""
+    """A fault that JSON readers treat differently, and the way to it; the value is read anyway."""
 
     code: str
     message: str
@@ -87,9 +87,9 @@ class Refused(Exception):
 
 
 class Reader:
-    """Reads one JSON value, and what is written instead of it, from `at` to `end` of `text`.
+    """Reads one JSON value, or a variant of one, from `at` to `end` of `text`.
 
-    `noise` collects what was spelled loosely, `flaws` what is wrong with single values, and `spots`
+    `noise` collects the loose spellings, `flaws` the faults of single values, and `spots`
     the places of the values that the ways `wanted` lead to. At most `most` lists and objects may
     stand in one another.
     """
@@ -112,7 +112,7 @@ class Reader:
         self.way: list[str] = []
         self._wanted = wanted
         self._most = most
-        self._open: list[str] = []  # the closing brackets of what is being read
+        self._open: list[str] = []  # the closing brackets of the values being read
 
     def read(self) -> Json:
         """Return the value that is all of the text.
@@ -133,7 +133,7 @@ class Reader:
         self._next()
         start, token = self.at, self._token()
         leaf = None if token is None or token.lastgroup == "mark" else token
-        # what cannot be read has a place too: up to its end, or to that of the text
+        # an unreadable value has a place too: up to its end, or to that of the text
         end = len(self.text.rstrip()) if leaf is None else leaf.end()
         spot = self.spots[way] = Spot(Span(start, end), key)
         value = self._value()
@@ -206,7 +206,7 @@ class Reader:
         return True
 
     def _lacks_comma(self) -> bool:
-        """Return whether a further member begins here: it is apart, and nothing else is meant."""
+        """Return whether a further member begins here: it is apart, and cannot be anything else."""
         token, is_behind_bracket = self._token(), self.text[self._previous - 1] in "]}"
         if token is None:
             return False
@@ -269,7 +269,7 @@ class Reader:
         return text
 
     def _checked(self, token: re.Match[str]) -> tuple[str, str]:
-        """Return a string as JSON writes it, and what it says."""
+        """Return a string as JSON writes it, and its value."""
         if not (token["dq"] or token["sq"]):
             raise Refused("The text in quotes that begins there does not end", self.at)
         strict = double_quoted(token[0])
