@@ -25,7 +25,7 @@ from toolplan.policy.execution_plan import ExecutionPlan
 from toolplan.schema.tool import Effects, Tool, Toolbox
 
 MAX_ROUNDS: Final = 8
-"""So often a plan is fixed and checked again before what is left is reported."""
+"""Maximum number of rounds of fixes for one plan; the problems that remain are reported."""
 
 Tools: TypeAlias = Toolbox | Iterable[Tool]
 PlanText: TypeAlias = str | Mapping[str, object] | Sequence[object]
@@ -86,7 +86,7 @@ def check(
     policy: Policy = Policy(),
     rules: Sequence[Rule] | None = None,
 ) -> list[Diagnostic]:
-    """Return everything that is wrong with `plan`; with `tools` None, with its structure only.
+    """Return all problems of `plan`; with `tools` None, only those of its structure.
 
     Raises:
         ToolplanError: `plan` is not a Plan.
@@ -103,7 +103,7 @@ def to_text(
     that does not carry their signatures itself.
 
     Raises:
-        CannotExpress: the dialect has no way to say the plan; its diagnostics name what.
+        CannotExpress: the dialect cannot express the plan; its diagnostics name the parts.
         ToolplanError: `plan` is not a plan, or there is no such dialect.
     """
     if isinstance(plan, ExecutionPlan):
@@ -121,7 +121,7 @@ def examine(
     policy: Policy = Policy(),
     rules: Sequence[Rule] | None = None,
 ) -> Compiled:
-    """Read a plan, apply its safe fixes, and return all that was wrong with it; `plan` is None.
+    """Read a plan, apply its safe fixes, and return all its problems; `plan` of the result is None.
 
     `tools` None checks structure only.
 
@@ -165,13 +165,13 @@ def _examine(
     rules: Sequence[Rule] | None,
     times: Times | None = None,
 ) -> tuple[Compiled, PlanContext | None]:
-    """Return what was read and found, and the context of the fixed plan where there is one."""
+    """Return the result of the reading and the check, and the context of the fixed plan, if any."""
     known = None if tools is None else toolbox(tools)
     parsed = parse(plan, dialect, known, limits=limits)
     if parsed.plan is None:
         return Compiled(None, parsed.diagnostics, None, 0), None
     context, found = _fixed(_context(parsed.plan, known, policy, times), rules)
-    # a placeholder for what could not be read; it has been reported already
+    # a placeholder for an unreadable part, which has been reported already
     unread = {each.pointer for each in parsed.diagnostics if each.blocks}
     reported = (each for each in found if each.pointer not in unread or each.code in ABOUT_KEYS)
     diagnostics = (*parsed.diagnostics, *reported)
@@ -209,7 +209,7 @@ def about_question(
 
 
 class Fixed(NamedTuple):
-    """A plan with every safe fix applied, and what was wrong with it as it was written."""
+    """A plan with every safe fix applied, and the problems of the plan as it was written."""
 
     plan: Plan
     diagnostics: tuple[Diagnostic, ...]
@@ -222,7 +222,7 @@ def fix(
     policy: Policy = Policy(),
     rules: Sequence[Rule] | None = None,
 ) -> Fixed:
-    """Apply all safe fixes that do not overlap, and check again, until none is left.
+    """Apply all safe fixes that do not overlap, and check again, until no safe fix remains.
 
     A problem that another one hid in an earlier round is reported too. One that is gone in the end
     is reported as fixed.
@@ -234,7 +234,7 @@ def fix(
 def _fixed(
     context: PlanContext, rules: Sequence[Rule] | None
 ) -> tuple[PlanContext, tuple[Diagnostic, ...]]:
-    """Return the context of the fixed plan, and all that was wrong with that of `context`."""
+    """Return the context of the fixed plan, and the problems found in all rounds of fixes."""
     reported: dict[tuple[str, str, str], Diagnostic] = {}
     found: dict[tuple[str, str, str], Diagnostic] = {}
     for rounds_left in range(MAX_ROUNDS, -1, -1):
@@ -270,7 +270,7 @@ def _value_at(document: Json, pointer: str) -> Json | Removed:
 
 
 def output_schemas(plan: Plan, tools: Tools) -> dict[str, Json]:
-    """Return the JSON Schema of what each step gives, by step id, where the tools say it."""
+    """Return the JSON Schema of each step's output, by step id, where the tools declare it."""
     context = PlanContext(plan, toolbox(tools))
     known = ((step.id, context.output(step.id)) for step in plan.steps)
     return {name: schema.document for name, schema in known if schema is not None}
@@ -332,11 +332,11 @@ def _context(
 def _apart(fixes: Iterable[Fix]) -> list[Fix]:
     """Return those of `fixes` that touch nothing that an earlier one touches."""
     taken: set[tuple[str, ...]] = set()
-    above: set[tuple[str, ...]] = set()  # every place that something taken stands in
+    above: set[tuple[str, ...]] = set()  # every place around a taken one
     kept: list[Fix] = []
     for fix in fixes:
         places = [split_pointer(edit.pointer) for edit in fix.edits]
-        # a removal from a list would move what stands behind it, so it takes the whole list
+        # a removal from a list would move the elements behind it, so it takes the whole list
         places = [p[:-1] if p and p[-1].isdigit() else p for p in places]
         ways = {place[:length] for place in places for length in range(len(place) + 1)}
         if taken.isdisjoint(ways) and above.isdisjoint(places):

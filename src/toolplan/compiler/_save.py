@@ -68,7 +68,7 @@ def _in_place(text: str, changes: Sequence[Change], dialect: str) -> str | None:
 def _changes(
     old_at: str, new_at: str, old: Json, new: Json, names: Mapping[str, str]
 ) -> Iterator[Change | None]:
-    """Yield what makes `new` of `old`; None for what has no place of its own.
+    """Yield the changes that turn `old` into `new`; None for one that has no place of its own.
 
     `old_at` is the pointer as written, `new_at` that after the fixes. `names` are the renamed keys:
     the new pointer by the old one.

@@ -66,7 +66,7 @@ class CompileStream:
 
     @property
     def text(self) -> str:
-        """What has come in so far."""
+        """The text that has arrived so far."""
         return "".join(self._pieces)
 
     @property
@@ -87,7 +87,7 @@ class CompileStream:
         return await anext(self._given)
 
     async def aclose(self) -> None:
-        """Read no further, and close what writes the text, where it can be closed."""
+        """Stop reading, and close the source of the text, where it can be closed."""
         await self._given.aclose()
         chunks: object = self._chunks
         if isasyncgen(chunks):
@@ -144,7 +144,7 @@ class CompileStream:
         return any(f.step == step.id and f.verdict is not Verdict.ALLOW for f in flows)
 
     def _behind(self, step: Step) -> list[Step]:
-        """Return what `step` refers to, and all that the types of that depend on."""
+        """Return the steps that `step` refers to, and the steps that their types depend on."""
         behind: dict[str, Step] = {}
         pending = [step]
         while pending and len(behind) < _MOST_EXAMINED:

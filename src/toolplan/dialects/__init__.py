@@ -20,7 +20,7 @@ def known_dialect(name: str) -> Dialect:
     Arazzo, with a value for an input of it.
 
     Raises:
-        ToolplanError: there is none of that name, or it has no choices.
+        ToolplanError: there is no dialect of that name, or it has no choices.
     """
     base = base_name(name)
     if base not in DIALECTS:

@@ -12,7 +12,7 @@ from toolplan.plan.model import Limits, Plan, Signature, Step
 from toolplan.plan.text.loose import Span
 
 Signatures: TypeAlias = Mapping[str, Signature]
-"""What is known of tools, by their names."""
+"""The signatures of tools, by their names."""
 
 
 class StepStream(Protocol):
@@ -50,7 +50,7 @@ class Dialect(Protocol):
     def parse(
         self, text: str, signatures: Signatures | None = None, limits: Limits | None = None
     ) -> Parsed:
-        """Return as much of the plan as can be read, and all that is wrong. Never raises."""
+        """Return as much of the plan as can be read, and all problems. Never raises."""
         ...
 
     def print(self, plan: Plan, signatures: Signatures | None = None) -> str:
@@ -59,12 +59,12 @@ class Dialect(Protocol):
         `signatures` are needed only where the dialect names outputs by what tools declare.
 
         Raises:
-            CannotExpress: the dialect has no way to say it; its diagnostics name each such thing.
+            CannotExpress: the dialect cannot express it; its diagnostics name each such part.
         """
         ...
 
     def locate(self, text: str, pointer: str, *, key: bool = False) -> Span | None:
-        """Return the place in `text` of what `pointer` names in the canonical plan.
+        """Return the place in `text` of the value that `pointer` names in the canonical plan.
 
         With `key` it is the place of its key, where it has one.
         """

@@ -1,6 +1,6 @@
 """Plans that number their calls, a call on a line of its own.
 
-The lines are found in one pass over the text, outside of the calls: what stands inside of a call is
+The lines are found in one pass over the text, outside of the calls: the inside of a call is
 never taken for a line of the plan.
 """
 
@@ -29,10 +29,10 @@ from toolplan.plan.model import Limits, Plan, Step, Value, split_pointer
 from toolplan.plan.text.loose import ELLIPSIS, Refused, Span, begins_with_ellipsis
 
 TOOL_NAME: Final = re.compile(r"[^\W\d][\w.:/-]*+")
-"""What the name of a tool looks like in a call; `fullmatch` it."""
+"""Pattern of the name of a tool in a call, for `fullmatch`."""
 
 MOST_FAULTS: Final = 100
-"""The most lines that are reported as not being a call."""
+"""Maximum number of lines that are reported as not being a call."""
 
 _AROUND_VALUES: Final = 4  # the plan, its steps, a step and its arguments
 _CLOSE_THINK = re.compile(r"</think(?:ing)?>")
@@ -49,7 +49,7 @@ class Syntax(Struct, frozen=True):
     next line that bounds a call which does not end. `call_end(text, start, end)` gives the bracket
     that closes a call, `behind` what may follow it on its line. `closer` is the tool that ends the
     plan. `form` is a call, as messages show it; `thought` begins a thought, `sample` is a plan of
-    one call. `arguments` reads what stands between the brackets of a call.
+    one call. `arguments` reads the text between the brackets of a call.
     """
 
     title: str
@@ -66,7 +66,7 @@ class Syntax(Struct, frozen=True):
 
 
 class Call(Struct, frozen=True):
-    """One call: its number, the places of its name and of what stands between its brackets.
+    """One call: its number, the places of its name and of the text between its brackets.
 
     `args` is None where the call does not end. `fault` is where its line continues after it.
     """
@@ -85,7 +85,7 @@ class Call(Struct, frozen=True):
 
 
 class Reading(Struct):
-    """A text, and all that reading its calls needs to know."""
+    """A text, and the context that reading its calls needs."""
 
     text: str
     syntax: Syntax
@@ -96,7 +96,7 @@ class Reading(Struct):
     noise: dict[str, None]
 
     def step(self, call: Call, at: int) -> Step:
-        """Return the step that `call`, the one at position `at`, says."""
+        """Return the step that `call`, the one at position `at`, describes."""
         if call.args is None:
             what = f"Call {call.number} does not end: a bracket or a quote is still open"
             self.report.add(syntax(self.text, call.start, what, f"/steps/{at}", f"s{at}"))
@@ -149,7 +149,7 @@ class Reading(Struct):
 
 
 def read(written: Syntax, text: str, signatures: Signatures | None, limits: Limits) -> Parsed:
-    """Return the plan in `text`, and all that is wrong."""
+    """Return the plan in `text`, and all its problems."""
     report = Report()
     clean = checked(text, limits, report)
     lines = None if clean is None else Outline(clean, written, limits.steps)
@@ -178,7 +178,7 @@ def read(written: Syntax, text: str, signatures: Signatures | None, limits: Limi
 
 
 def _is_readable(text: str, lines: Outline, limits: Limits, report: Report) -> bool:
-    """Return whether there are calls to read; what is wrong with the lines is reported."""
+    """Return whether there are calls to read; the faults of the lines are reported."""
     if len(lines.calls) > limits.steps:
         many = f"The plan has more than {limits.steps} steps; no more are allowed."
         report.error("too-many-steps", many, "/steps")
@@ -204,7 +204,7 @@ def find(
     pointer: str,
     inside: Callable[[str, Call, Sequence[str]], Span | None] = lambda text, call, rest: None,
 ) -> Span | None:
-    """Return the place of what the canonical `pointer` names, None where there is no plan.
+    """Return the place of the value at the canonical `pointer`, None where there is no plan.
 
     `inside` finds the rest of the pointer in a call, where the dialect can say more than the call,
     its tool and its arguments.
@@ -243,7 +243,7 @@ def numbered(plan: Plan) -> dict[int, str]:
 
 
 def unsaid(plan: Plan, written: Syntax) -> Iterator[Diagnostic]:
-    """Yield one diagnostic for each thing in `plan` that numbered calls have no word for.
+    """Yield one diagnostic for each part of `plan` that numbered calls cannot express.
 
     They have tools, arguments and thoughts, and the order that references show; no more.
     """
@@ -279,7 +279,7 @@ class Fault(NamedTuple):
 
 
 class Outline:
-    """The calls of a plan, and what stands beside them. It is linear in the length of the text.
+    """The calls of a plan, and the text beside them. It is linear in the length of the text.
 
     Reading stops at call `most` + 1.
     `closers` are the numbers of calls that are not steps. `cut_off` is where something begins that
@@ -314,7 +314,7 @@ class Outline:
             self.cut_off = Fault(what, self._thought_at)
 
     def _between(self, start: int, end: int) -> None:
-        """Read what stands between two lines of the plan: the rest of a thought, or prose."""
+        """Read the text between two lines of the plan: the rest of a thought, or prose."""
         said = self._text[start:end].strip()
         if said and self._in_thought:
             self._thoughts.append(said)

@@ -105,7 +105,7 @@ def print_literal(value: Json) -> str:
 
 
 NUMBER: Final = re.compile(r"[0-9]++")
-"""The number of a step. `number_of` says which of them are none."""
+"""Pattern of the number of a step; `number_of` refuses some that fit."""
 
 _LONGEST_NUMBER: Final = 9
 

@@ -36,7 +36,7 @@ def without_mark(text: str, report: Report) -> str:
 def checked(text: str, limits: Limits, report: Report) -> str | None:
     """Return `text` in its old length, with a replacement for everything that is not a character.
 
-    None where it has more bytes than `limits` allow. What is wrong is reported.
+    None where it has more bytes than `limits` allow. Faults are reported.
     """
     if not fits(text, limits, report):
         return None

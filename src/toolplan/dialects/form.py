@@ -1,4 +1,4 @@
-"""Dialects made of functions, and what those whose text is JSON have in common."""
+"""Dialects made of functions, and the common parts of those whose text is JSON."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from toolplan.plan.text.tokens import Elements
 
 
 class StepReader(Protocol):
-    """Reads the steps of one plan, in order; what is wrong is reported."""
+    """Reads the steps of one plan, in order, and reports their problems."""
 
     def declare(self, item: Json) -> None:
         """Declare the next step, so that later steps may refer to it."""
@@ -115,10 +115,10 @@ def by_position(plan: Plan) -> Plan:
 class FunctionDialect(Struct, frozen=True, kw_only=True):
     """A dialect made of functions.
 
-    `unsaid` returns what the dialect cannot say of a plan. `write` writes a plan of which nothing
-    is unsaid. `expected` is the plan that is read back from its text, with the signatures that
-    `expected_signatures` returns. With `is_lenient` a plan is also written if reading its text back
-    reports errors. `find(text, pointer, key)` is `locate`.
+    `unsaid` returns the parts of a plan that the dialect cannot express. `write` writes a plan
+    without such parts. `expected` is the plan that is read back from its text, with the signatures
+    that `expected_signatures` returns. With `is_lenient` a plan is also written if reading its text
+    back reports errors. `find(text, pointer, key)` is `locate`.
     """
 
     name: str
@@ -143,7 +143,7 @@ class FunctionDialect(Struct, frozen=True, kw_only=True):
     def parse(
         self, text: str, signatures: Signatures | None = None, limits: Limits | None = None
     ) -> Parsed:
-        """Return as much of the plan as can be read, and all that is wrong. Never raises.
+        """Return as much of the plan as can be read, and all problems. Never raises.
 
         Pointers are those of the canonical plan: `/steps/0/args/location`.
         """
@@ -153,7 +153,7 @@ class FunctionDialect(Struct, frozen=True, kw_only=True):
         """Return the text of `plan`.
 
         Raises:
-            CannotExpress: the dialect cannot say the plan; its diagnostics name each such thing.
+            CannotExpress: the dialect cannot express the plan; its diagnostics name each such part.
         """
         found = self.unsaid(plan, signatures)
         if not found:
@@ -184,7 +184,7 @@ class FunctionDialect(Struct, frozen=True, kw_only=True):
 
 
 class Places(Struct, frozen=True):
-    """Where a dialect keeps what the canonical plan has at `/steps/0/args/…`.
+    """The places in a dialect for the values of the canonical plan: `/steps/0/args/…`.
 
     `steps` are the pointers that the list of steps may have, the usual one first. `fields` gives
     the names of a field of a step, the usual one first, by its canonical name; the name "" is the
@@ -216,7 +216,7 @@ class Places(Struct, frozen=True):
         return diagnostic
 
     def native(self, document: Json, pointer: str) -> str:
-        """Return the place in `document` of what the canonical `pointer` names."""
+        """Return the pointer in `document` of the value at the canonical `pointer`."""
         if pointer in self.metadata and _at(document, pointer) is None:
             return self.metadata[pointer]
         match split_pointer(pointer):
@@ -245,14 +245,14 @@ CANONICAL_PLACES: Final = Places(("/steps",), {})
 
 
 class Form(Struct, frozen=True):
-    """How a dialect is read: which JSON is its plan, what that says, and where things stand."""
+    """The parts that read a dialect: the test for its plan, the reader of JSON, places of values."""
 
     is_plan: Callable[[Json], bool]
     load: Callable[[Json, Signatures | None, Limits], Parsed]
     places: Places = CANONICAL_PLACES
 
     def read(self, text: str, signatures: Signatures | None, limits: Limits) -> Parsed:
-        """Return as much of the plan as can be read, and all that is wrong."""
+        """Return as much of the plan as can be read, and all problems."""
         read = json_text.read(text, self.is_plan, limits)
         found = [self.places.canonical(each) for each in read.diagnostics]
         if read.block is None:
@@ -264,7 +264,7 @@ class Form(Struct, frozen=True):
         return Parsed(loaded.plan, (*found, *rest))
 
     def find(self, text: str, pointer: str, key: bool) -> Span | None:
-        """Return the place of what the canonical `pointer` names, None where there is no plan."""
+        """Return the place of the value at the canonical `pointer`, None where there is no plan."""
         block = json_text.read(text, self.is_plan, NO_LIMITS).block
         if block is None:
             return None
@@ -306,7 +306,7 @@ def objects(items: Json, names: Iterable[str]) -> bool:
 
 
 def cannot(message: str, pointer: str, step: str | None = None) -> Diagnostic:
-    """Return the diagnostic of one thing that a dialect has no way to say."""
+    """Return the diagnostic of one part of a plan that a dialect cannot express."""
     return Diagnostic("cannot-express", Severity.ERROR, message, step, pointer)
 
 
@@ -341,7 +341,7 @@ def sorted_by_position(plan: Plan) -> Plan:
 
 
 class Says(Struct, frozen=True):
-    """What a dialect can say beside tools and arguments.
+    """The features of plans that a dialect can express beside tools and arguments.
 
     `title` is its name in a sentence. `fields` are canonical names of fields of a plan or of a
     step. `refusal` says why a reference to a step of the plan cannot be said, None where it can.
@@ -355,7 +355,7 @@ class Says(Struct, frozen=True):
 def unsaid(
     plan: Plan, says: Says, syntax: Syntax | None, known: Collection[str]
 ) -> list[Diagnostic]:
-    """Return one diagnostic for each thing in `plan` that the dialect has no word for.
+    """Return one diagnostic for each part of `plan` that the dialect cannot express.
 
     `known` holds the ids of the steps that can be referred to. Values are written and read back by
     `syntax`, where it is given.
@@ -405,7 +405,7 @@ def _unsaid_value(
             found.append(cannot(f"{says.title} has no reference to {ref.step!r}.", place, step))
         elif (refusal := says.refusal(ref)) is not None:
             found.append(cannot(f"{says.title} {refusal}.", place, step))
-    if found or syntax is None:  # what cannot be written cannot be read back either
+    if found or syntax is None:  # a value that cannot be written cannot be read back either
         return found
     return [
         cannot(f"{says.title} has no way to write {_said(part)}.", place, step)
@@ -428,7 +428,7 @@ def _said(part: Value) -> str:
 
 
 def _at(document: Json, pointer: str) -> Json:
-    """Return what `document` has at `pointer`, None where there is nothing."""
+    """Return the value at `pointer` in `document`, None where there is none."""
     try:
         return json_at(document, pointer)
     except LookupError:

@@ -2,9 +2,9 @@
 
 Strict JSON comes first. In other text the block that reads as a plan is looked for, among prose,
 code fences and `<think>` blocks, made strict by repairs that keep every token
-(`toolplan.plan.text.loose`), and what was skipped or repaired is reported. A block is a pair of
+(`toolplan.plan.text.loose`), and every skip and repair is reported. A block is a pair of
 matching brackets that stands in no other such pair; all blocks are found in one pass. All else is
-refused with its place. What ends inside a value is refused too: a plan that was cut off is not
+refused with its place. Text that ends inside a value is refused too: a plan that was cut off is not
 completed by adding brackets, because steps may be missing.
 """
 
@@ -36,13 +36,13 @@ from toolplan.plan.text.loose import (
 from toolplan.plan.text.tokens import LINE_TOKEN, TOKEN
 
 MOST_OPEN: Final = 1_000
-"""So many brackets may be open together; prose has no more, and plans have far fewer."""
+"""Maximum number of open brackets; prose has no more, and plans have far fewer."""
 
 MOST_MARKS: Final = 500_000
-"""Brackets, commas and colons of a segment; a plan as long as a text may be has half as many."""
+"""Maximum number of brackets, commas and colons of a segment; the longest plan has half of it."""
 
 _MOST_SEGMENTS: Final = 1_000
-"""The most fences that are read; the text after them is one segment."""
+"""Maximum number of fences that are read; the text after them is one segment."""
 
 _CUT = re.compile(
     r"(?P<think>^[ \t]*<think(?:ing)?>)|(?P<end>^[^\n{\[]*?</think(?:ing)?>)"
@@ -100,7 +100,7 @@ def segments(text: str) -> Segments:
 
 
 def _spans(text: str, span: Span, search: _Search, *, by_line: bool) -> list[Span]:
-    """Return the blocks of `text` within `span`, in order, and note in `search` what is wrong.
+    """Return the blocks of `text` within `span`, in order, and note their faults in `search`.
 
     With `by_line`, strings end with their line at the latest, so that a stray quote in the prose
     does not swallow the plan.
@@ -146,7 +146,7 @@ _ALONE: Final = "Write the plan alone."
 _CUT_OFF: Final = "What begins there does not end: the plan was cut off. Write all of it."
 
 MOST_BLOCKS: Final = 64
-"""So many blocks of a segment, the largest, are looked at."""
+"""Maximum number of blocks of a segment that are read, the largest ones."""
 
 MOST_LENIENT: Final = 500_000
 """A longer block has to be strict JSON."""
@@ -172,7 +172,7 @@ class Block(Struct, frozen=True):
 
 
 class JsonText(Struct, frozen=True):
-    """What was read: the block that is the plan, None where there is none, and what is wrong."""
+    """The result of reading: the block that is the plan, or None, and the problems."""
 
     block: Block | None
     diagnostics: tuple[Diagnostic, ...]
@@ -369,7 +369,7 @@ def _said(error: json.JSONDecodeError) -> str:
 
 
 def _checked(text: str, report: Report) -> tuple[str, bool]:
-    """Return `text` without what no text has, in its old length; and whether halves are in it."""
+    """Return `text` in its length, without byte order mark and NUL; and whether it has halves."""
     text = without_mark(text, report)
     if "\0" in text:
         report_character(text, text.index("\0"), report)
@@ -392,7 +392,7 @@ def _compact(value: Json) -> str:
 
 
 def _decoder() -> tuple[json.JSONDecoder, list[str]]:
-    """Return a decoder, and what it will have met that readers do not agree about.
+    """Return a decoder, and the list of irregular parts that it fills: readers differ on them.
 
     A key that stands twice, or a bad number, is read all the same, so that the rest of the plan can
     be checked.

@@ -9,7 +9,7 @@ Steps are read as `s0`, `s1`, … by position, and their numbers are used by ref
 reference is `$1`, `${1}` or `${1.path}`; the whole of a text, or bare outside of quotes, it keeps
 the value's type. `$$1` is the text `$1`; so is, with a warning, a `$1` inside of other
 text where there is no step 1: it may be a price. In braces, bare or alone it is an error.
-A thought belongs to the step behind it. `join` is not a step, and what it is given means nothing.
+A thought belongs to the step behind it. `join` is not a step, and its arguments mean nothing.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def _arguments(reading: _call_lines.Reading, span: Span, tool: str, at: int) -> 
 
 
 def _inside(text: str, call: _call_lines.Call, rest: Sequence[str]) -> Span | None:
-    """Return the place in `call` of what `rest`, a pointer inside of the step, names."""
+    """Return the place in `call` of the value at `rest`, a pointer inside of the step."""
     match rest:
         case ["id"]:
             return Span(call.start, call.start + len(str(call.number)))

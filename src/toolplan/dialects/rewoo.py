@@ -223,5 +223,5 @@ DIALECT: Final = FunctionDialect(
 )
 """Says calls of one text each, with whole outputs as references, and thoughts; no more.
 
-The name of the argument is not written: what is read back is the tool's first one.
+The name of the argument is not written: it reads back as the tool's first one.
 """

@@ -1,6 +1,6 @@
 """References and paths as other plan languages spell them: `.key` with spaces in it, `.0`, `.[0]`.
 
-What a dialect cannot say is found by writing a value and reading it back: whatever the syntax is,
+Values that a dialect cannot express are found by writing and reading them back: in any syntax,
 nothing is lost silently. Paths are read into the one kind of path that there is. A key has no dot,
 bracket, brace, quote or dollar in it, and neither begins nor ends with a space, so prose after a
 full stop is not a key.
@@ -17,7 +17,7 @@ from toolplan.plan.model import Literal, Ref, Template, template
 from toolplan.plan.path import EVERY, Json, Path, Segment, parse_path, print_path
 
 Resolved: TypeAlias = tuple[str | Ref, ...] | TextProblem | None
-"""What a match in a text is: parts of the text, a mistake, or None where it is text after all."""
+"""The meaning of a match in a text: parts, a mistake, or None where it is text after all."""
 
 
 def read_parts(
@@ -25,7 +25,7 @@ def read_parts(
 ) -> ParsedText:
     """Parse `text`: each match of `pattern` becomes the result of `resolve`.
 
-    `resolve` looks at what the match holds, and not at where it stands.
+    `resolve` depends on the text of the match, and not on its place.
     """
     parts: list[str | Ref] = []
     problems: list[TextProblem] = []

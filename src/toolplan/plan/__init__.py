@@ -1,1 +1,1 @@
-"""Plans: their model, their JSON form, the text they are read from, and what is wrong with it."""
+"""Plans: their model, their JSON form, the text they are read from, and its problems."""

@@ -1,4 +1,4 @@
-"""What differs between two plans, whatever their steps are called.
+"""The differences between two plans, independent of the ids of their steps.
 
 Two plans are the same when they make the same calls with the same values under the same
 conditions. Ids of steps, their order in the text, thoughts and metadata do not count.
@@ -61,12 +61,12 @@ class StepChange(Struct, frozen=True):
 
 
 class Comparison(Struct, frozen=True):
-    """What differs between two plans.
+    """The differences between two plans.
 
     Attributes:
         steps: the steps that differ, in the order of the later plan; removed ones come last.
-        output: what differs in what the plans return.
-        matched: steps of the later plan, and the steps of the earlier one that they are.
+        output: the differences between the outputs of the plans.
+        matched: steps of the later plan, each with its counterpart in the earlier one.
     """
 
     steps: tuple[StepChange, ...]
@@ -75,7 +75,7 @@ class Comparison(Struct, frozen=True):
 
     @property
     def same(self) -> bool:
-        """Whether nothing differs."""
+        """Whether there is no difference."""
         return not self.steps and not self.output
 
     def to_json(self) -> dict[str, Json]:
@@ -95,7 +95,7 @@ class Comparison(Struct, frozen=True):
 
 
 def compare_plans(before: Plan, after: Plan) -> Comparison:
-    """Return what differs between two plans; the ids of their steps may differ."""
+    """Return the differences between two plans; the ids of their steps may differ."""
     matched = _matched(before, after)
     names = {old: new for new, old in matched.items()}
     others = {step.id: f"-{step.id}" for step in before.steps}  # no id begins so
@@ -122,7 +122,7 @@ def compare_plans(before: Plan, after: Plan) -> Comparison:
 
 
 def _compared(step: Step) -> Json:
-    """Return what is compared of a step; `after` is sorted, since its order says nothing."""
+    """Return the compared fields of a step; `after` is sorted, since its order means nothing."""
     ordered = replace(step, after=tuple(sorted(step.after)), thought=None)
     (fields,) = cast("list[dict[str, Json]]", dump(Plan((ordered,)))["steps"])
     return {"args": {}, **{name: value for name, value in fields.items() if name != "id"}}
@@ -133,7 +133,7 @@ def _output(plan: Plan) -> Json | Absent:
 
 
 def _matched(before: Plan, after: Plan) -> dict[str, str]:
-    """Return steps of `after`, each with the step of `before` that it is.
+    """Return steps of `after`, each with its counterpart in `before`.
 
     They are matched in rounds: those that make the same call for the same steps and need matched
     steps; those that make the same call for the same steps; those that make the same call; those of
@@ -145,7 +145,7 @@ def _matched(before: Plan, after: Plan) -> dict[str, str]:
     old_needs = {step.id: (old[step.id], frozenset(needs(step))) for step in before.steps}
     _pair(
         old_needs,
-        # read one by one: what is found for one step is part of the next one's key
+        # read one by one: the counterpart of one step is part of the next one's key
         (
             (step.id, (new[step.id], frozenset(found.get(name) for name in needs(step))))
             for step in _in_order(after)
@@ -191,7 +191,7 @@ def _likeness(one: Step, other: Step) -> tuple[int, bool]:
 
 
 def _keys(plan: Plan) -> dict[str, tuple[str, str]]:
-    """Return, for each step, a key of its call with all that it needs, and one of who needs it."""
+    """Return for each step a key of its call and the calls that it needs, and one of its users."""
     ordered = _in_order(plan)
     calls: dict[str, str] = {}
     for step in ordered:
@@ -211,7 +211,7 @@ def _keys(plan: Plan) -> dict[str, tuple[str, str]]:
 
 
 def _in_order(plan: Plan) -> list[Step]:
-    """Return the steps, each after those that it needs; as they are written in a cycle."""
+    """Return the steps, each after those that it needs; as they are written if there is a cycle."""
     steps = {step.id: step for step in plan.steps}
     ahead = {name: [n for n in needs(step) if n in steps] for name, step in steps.items()}
     try:

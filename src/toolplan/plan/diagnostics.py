@@ -23,7 +23,7 @@ MAX_NAME: Final = 200
 """Longer names are not compared with others, which would take long."""
 
 ABOUT_KEYS: Final = frozenset({"unknown-field", "unknown-argument", "duplicate-key"})
-"""Codes of problems of a key: they hold whatever its value is."""
+"""Codes of problems of a key: they hold for any value of it."""
 
 _OFFERED: Final = 3
 _COMPARED: Final = 12

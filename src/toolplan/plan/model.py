@@ -1,4 +1,4 @@
-"""The plan: steps, and what they refer to. No values yet, no tools, no text.
+"""The plan: steps, and their references. No results yet, no tools, no text.
 
 Everything here is frozen. A `Value` is a closed union, taken apart by `match`; a subtree without
 any reference is always one `Literal`, so that two plans that say the same are equal.
@@ -29,10 +29,10 @@ Pages: TypeAlias = OneOf["all"]
 
 
 class Limits(Struct, frozen=True):
-    """Limits on what is read and run, each inclusive.
+    """Limits on plans and runs, each inclusive.
 
     `text_bytes` is counted before parsing; `depth` is the nesting of lists and objects; `items` is
-    the most that one `for_each` may have; `calls` is the most tool calls of one run.
+    the maximum for one `for_each`; `calls` is the maximum number of tool calls of one run.
     """
 
     text_bytes: int = 2_000_000
@@ -130,7 +130,7 @@ class Step(Struct, frozen=True):
 
 
 class Plan(Shown, Struct, frozen=True):
-    """Steps in the order in which they were written, and what the plan gives.
+    """Steps in the order in which they were written, and the output of the plan.
 
     `output` None means: the outputs of the steps that nothing refers to. `metadata` is advice for
     the reader; it is neither executed nor approved.
@@ -146,14 +146,14 @@ class Plan(Shown, Struct, frozen=True):
 
 
 def array(items: tuple[Value, ...]) -> Value:
-    """Return the list of `items`: one `Literal` where none of them holds a reference."""
+    """Return the list of `items`: one `Literal` where there is no reference."""
     if all(isinstance(item, Literal) for item in items):
         return Literal([item.value for item in items if isinstance(item, Literal)])
     return Array(items)
 
 
 def object_(fields: tuple[tuple[str, Value], ...]) -> Value:
-    """Return the object of `fields`: one `Literal` where none of them holds a reference."""
+    """Return the object of `fields`: one `Literal` where there is no reference."""
     if all(isinstance(value, Literal) for _, value in fields):
         return Literal({key: v.value for key, v in fields if isinstance(v, Literal)})
     return Object(fields)
@@ -231,7 +231,7 @@ def bare(value: Value | Json) -> Value | Json:
 
 
 def members(value: Value | Json) -> Iterable[tuple[str | int, Value | Json]]:
-    """Return what a list or object holds, each with its key or index; nothing for others."""
+    """Return the members of a list or object, each with its key or index; none for other values."""
     match value:
         case Array(items) | (list() as items):
             return enumerate(items)
@@ -297,7 +297,7 @@ def needs(step: Step) -> tuple[str, ...]:
 
 
 def map_refs(value: Value, change: Callable[[Ref], Ref]) -> Value:
-    """Return `value` with every reference replaced by what `change` makes of it."""
+    """Return `value` with every reference replaced by the result of `change`."""
     match value:
         case Literal():
             return value
@@ -312,7 +312,7 @@ def map_refs(value: Value, change: Callable[[Ref], Ref]) -> Value:
 
 
 def map_plan_refs(plan: Plan, change: Callable[[Ref], Ref]) -> Plan:
-    """Return `plan` with every reference replaced by what `change` makes of it."""
+    """Return `plan` with every reference replaced by the result of `change`."""
 
     def step(old: Step) -> Step:
         return replace(
@@ -385,10 +385,10 @@ def value_inside(value: Value, tokens: Iterable[str]) -> tuple[Path, Value | Non
 
 
 def json_at(document: Json, pointer: str) -> Json:
-    """Return what `document` has at `pointer`.
+    """Return the value at `pointer` in `document`.
 
     Raises:
-        LookupError: there is nothing.
+        LookupError: there is no such value.
     """
     for token in split_pointer(pointer):
         match document:
@@ -417,7 +417,7 @@ def split_pointer(pointer: str) -> tuple[str, ...]:
 
 
 def _key(value: Json) -> Hashable:
-    """Return what is equal for values that are the same, whatever the order of their keys."""
+    """Return a key that is equal for equal values, independent of the order of their members."""
     match value:
         case dict():
             return frozenset((key, _key(inner)) for key, inner in value.items())

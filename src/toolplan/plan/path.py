@@ -34,7 +34,7 @@ Segment: TypeAlias = str | int | Every
 Path: TypeAlias = tuple[Segment, ...]
 
 # RFC 9535 calls this member-name-shorthand. A hyphen is read, because people write it, but a key
-# that has one is printed in brackets. The classes name what is not of a key, all of it ASCII: one
+# that has one is printed in brackets. The classes name ASCII characters that a key lacks: a class
 # that names the letters up to the last character takes 20 times as long to compile.
 _KEY = re.compile(r"[^\x00-@\[-^`{-\x7f][^\x00-,./:-@\[-^`{-\x7f]*")
 _CONTAINERS = (list, dict)

@@ -24,7 +24,7 @@ except AttributeError:  # the library was built without its fast half
     _Loader = yaml.SafeLoader
 
 MAX_VALUES: Final = 10_000_000
-"""How many values a document may have when each alias is written out."""
+"""Maximum number of values of a document with each alias written out."""
 
 _NUMBER: Final = re.compile(r"[-+]?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?")
 _INTEGER: Final = re.compile(r"[-+]?(?:0|[1-9][0-9]{0,17})")
@@ -53,7 +53,7 @@ class YamlError(ToolplanError):
 
 
 class Plain(NamedTuple):
-    """A scalar without quotes: its source text, what it says by its look, and its line."""
+    """A scalar without quotes: its source text, its value by its look, and its line."""
 
     text: str
     value: Json
@@ -75,7 +75,7 @@ def read_yaml(
     with_lines: bool = False,
     plain_under: frozenset[str] = frozenset(),
 ) -> Yaml:
-    """Return what the YAML `text` says.
+    """Return the value of the YAML `text`.
 
     With `strict`, aliases, tags, repeated keys and empty documents are refused, and the only
     numbers are integers. Lines are those of a strict document, or of any `with_lines`. Under the
@@ -106,7 +106,7 @@ class _Parser(Protocol):
 class _Reader(Struct):
     """Builds JSON from the events of a parser.
 
-    What an alias names is built once and shared; its size counts as often as it is named.
+    The value of an alias is built once and shared; its size counts as often as it is named.
     """
 
     parser: _Parser
@@ -212,7 +212,7 @@ class _Reader(Struct):
         value = self._by_look(text)
         if isinstance(value, float) and math.isinf(value):
             raise YamlError(f"The number {text[:40]} is too large to be stored.", _line(event))
-        # whoever asked for it settles it, so that the rest of the document stays JSON
+        # the caller that asked for it resolves it, so that the rest of the document stays JSON
         return cast("Json", Plain(text, value, _line(event))) if self.plain_depth else value
 
     def _by_look(self, text: str) -> Json:

@@ -19,7 +19,7 @@ MAX_NODES: Final = 50_000
 MAX_TEXT: Final = 1_000_000
 MAX_DEPTH: Final = 64
 MAX_WORK: Final = 100_000
-"""The most sub-schemas that may apply to one value."""
+"""Maximum number of sub-schemas that may apply to one value."""
 
 Node: TypeAlias = dict[str, Any] | bool
 """A schema; one that was compiled is valid, so each keyword has a value of its type."""
@@ -299,8 +299,8 @@ def _without_words(raw: Json) -> Json:
 def flat(raw: Json) -> dict[str, Json]:
     """Return a schema with local references, and combinations for one value, written out.
 
-    `{"anyOf": [{"type": "string"}, {"type": "null"}]}` becomes `{"type": ["string", "null"]}`. What
-    is too deep, too large, or refers elsewhere, becomes `{}`: nothing is known of it.
+    `{"anyOf": [{"type": "string"}, {"type": "null"}]}` becomes `{"type": ["string", "null"]}`. A
+    part that is too deep, too large, or refers elsewhere, becomes `{}`: its values are unknown.
     """
     left = MOST_WRITTEN_NODES
 
@@ -339,7 +339,7 @@ def types_stated(node: dict[str, Json]) -> frozenset[str]:
 
 
 def _both(one: dict[str, Json], other: dict[str, Json]) -> dict[str, Json]:
-    """Return what describes a value that two schemas accept; `other` goes before `one`."""
+    """Return a schema of the values that two schemas accept; `other` goes before `one`."""
     made = {**one, **other}
     if "properties" in one and "properties" in other:
         made["properties"] = _fields([one, other])
@@ -347,7 +347,7 @@ def _both(one: dict[str, Json], other: dict[str, Json]) -> dict[str, Json]:
 
 
 def _joined(alternatives: list[dict[str, Json]]) -> dict[str, Json]:
-    """Return what describes a value that one of several schemas accepts.
+    """Return a schema of the values that one of several schemas accepts.
 
     Of several that are not null, only the parts that the value may have are known.
     """

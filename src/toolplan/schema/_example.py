@@ -258,7 +258,7 @@ class _Search:
         return [*made.values()]
 
     def _is_lean(self, depth: int) -> bool:
-        """Return whether to make only what is required: deep down, or near the limit."""
+        """Return whether to make only the required parts: deep down, or near the limit."""
         return self._lean or depth >= _FULL_DEPTH or self._values < _MAX_VALUES // 2
 
     def _spend(self) -> None:
@@ -290,14 +290,14 @@ def _property(parts: Parts, name: str) -> Json:
     """Return the schema of the property `name`."""
     found: list[Json] = []
     for node in parts:
-        # what a pattern allows is checked in the end
+        # names are checked against patterns in the end
         rest = True if "patternProperties" in node else node.get("additionalProperties", True)
         found.append(node.get("properties", {}).get(name, rest))
     return _all_of(found)
 
 
 def _elements(parts: Parts, at: int) -> Iterator[Json]:
-    """Yield what `parts` say of the element at position `at` of a list."""
+    """Yield the schemas in `parts` for the element at position `at` of a list."""
     for node in parts:
         fixed, rest = node.get("prefixItems", []), node.get("items", True)
         if isinstance(rest, list):  # tuples before draft 2020-12

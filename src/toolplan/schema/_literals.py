@@ -153,8 +153,8 @@ def _rank(option: object) -> tuple[int, str]:
 def text_for(pattern: str, turn: int = 0, extra: int = 0) -> str | None:
     r"""Return a text that `pattern` should match, None where the pattern is not supported.
 
-    `turn` varies the text; `extra` is how often a part is repeated beyond its least. The text is
-    not checked against the pattern; it has at most 2,000 characters.
+    `turn` varies the text; `extra` is the number of repeats of a part beyond its minimum. The text
+    is not checked against the pattern; it has at most 2,000 characters.
 
     >>> text_for("^[A-Z]{2}-[0-9]+$"), text_for("(?:a|b)c?"), text_for(r"\p{L}")
     ('AA-0', 'a', None)

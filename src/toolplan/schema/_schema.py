@@ -139,7 +139,7 @@ class Schema:
 
     @cached_property
     def declares_properties(self) -> bool:
-        """Whether the root of the schema, or what it combines, declares any property."""
+        """Whether the root of the schema, or a schema that it combines, declares any property."""
         return any(node.get("properties") for node in self.nodes())
 
     @cached_property
@@ -148,7 +148,7 @@ class Schema:
         return tuple(name for name, said in self.stated("x-literal").items() if any(said))
 
     def stated(self, keyword: str) -> dict[str, list[Json]]:
-        """Return what declared properties say under `keyword`, however a schema combines them."""
+        """Return the values of `keyword` in declared properties, also in combined schemas."""
         found: dict[str, list[Json]] = {}
         for node in self.nodes():
             properties: Any = node.get("properties", {})
@@ -270,7 +270,9 @@ def _without_unusable_patterns(document: Node) -> Node | None:
         patterns = node.get("patternProperties")
         if isinstance(patterns, dict) and bad & patterns.keys():
             node["patternProperties"] = {k: v for k, v in patterns.items() if k not in bad}
-            node.pop("additionalProperties", None)  # it would refuse what the pattern allowed
+            node.pop(
+                "additionalProperties", None
+            )  # it would refuse properties that the pattern allowed
     return made
 
 

@@ -1,7 +1,7 @@
 """Paths and types in schemas, and whether values of one schema fit another.
 
-Only `_by_canonical_form` uses the library's canonical form of schemas, which is experimental; what
-it does not know is never an error.
+Only `_by_canonical_form` uses the library's canonical form of schemas, which is experimental; a
+case that it does not know is never an error.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _Branch: TypeAlias = tuple[dict[str, Any], ...]
 
 @lru_cache(MOST_REMEMBERED)
 def at(schema: Schema, path: Path) -> Schema | Absent | None:
-    """Return the schema of what `path` selects from values of `schema`, None where it is unknown.
+    """Return the schema of the values at `path` in values of `schema`, None where it is unknown.
 
     Of several alternatives, one with the path is enough. A path with `[*]` gives a flat list, as in
     `toolplan.plan.path.select`.
@@ -119,12 +119,12 @@ def _is_null(schema: Schema, node: Node) -> bool:
 
 
 def accepted(schema: Schema) -> str:
-    """Return what an argument of `schema` accepts in a few words; that of `X` for `X | None`."""
+    """Return the accepted values of an argument in a few words; those of `X` for `X | None`."""
     return describe(without_null(schema))
 
 
 def describe(schema: Schema) -> str:
-    """Return what `schema` accepts in a few words: `a string`, `a date (YYYY-MM-DD)`."""
+    """Return the values of `schema` in a few words: `a string`, `a date (YYYY-MM-DD)`."""
     node: dict[str, Any] = {} if isinstance(schema.node, bool) else schema.node
     if 0 < len(node.get("enum", ())) <= 8:
         return "one of " + ", ".join(map(repr, node["enum"]))
@@ -369,7 +369,7 @@ def _says(answer: object, word: str) -> bool:
 def undecided(schema: Schema, value: Json) -> str | None:
     """Return the keyword by which `value` fits `schema` only since it says nothing about `value`.
 
-    None where all that is said applies. `value` fits `schema`.
+    None where all keywords apply. `value` fits `schema`.
     """
     return _undecided(schema, schema.node, value)
 

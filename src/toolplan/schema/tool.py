@@ -30,7 +30,7 @@ Call: TypeAlias = Callable[[Arguments], Awaitable[Json]]
 
 
 class Effects(StrEnum):
-    """What a call may change; `unknown` is treated as `destructive`."""
+    """The changes that a call may make; `unknown` is treated as `destructive`."""
 
     READ = "read"
     WRITE = "write"
@@ -57,7 +57,7 @@ class OutcomeUnknown(ToolError):
     """Raised by a tool that cannot know whether its call took effect: the connection broke, say.
 
     A call with effects that may not be repeated is then in doubt, and a person decides. `returned`
-    is what came back and cannot be used, if anything did: a tuple of one; the person is shown it.
+    is the unusable return value, if there is one: a tuple of one; the person is shown it.
     """
 
     _code = "outcome-unknown"
@@ -70,7 +70,7 @@ class OutcomeUnknown(ToolError):
 
 
 class ResultUnusable(OutcomeUnknown):
-    """Raised when a function was called and returned what its tool does not declare.
+    """Raised when a function was called and returned a value that its tool does not declare.
 
     A call with effects that may not be repeated is then in doubt; any other one failed.
     """
@@ -116,11 +116,11 @@ ComputeOutput: TypeAlias = Callable[
 
 
 class Lineage(Struct, frozen=True):
-    """Which parts of a call's arguments a part of its result depends on, as paths into them.
+    """The parts of a call's arguments that a part of its result depends on, as paths into them.
 
-    `values` are what it is made of; `picks` decide only which of the values it is. `is_made`: the
-    tool makes it itself, so that it is never as good as what stands in the plan. `is_new`: it need
-    not be one of the values, so that no list has it that has these.
+    `values` are the parts it is made of; `picks` decide only which of the values it is. `is_made`:
+    the tool makes it itself, so that it is never as good as a constant of the plan. `is_new`: it
+    need not be one of the values, so that a list of these may lack it.
     """
 
     values: frozenset[Path]
@@ -130,7 +130,7 @@ class Lineage(Struct, frozen=True):
 
 
 class Claim(Struct, frozen=True):
-    """What a source says of its own tool that would lower its guard; it counts once accepted."""
+    """A statement of a source on its tool that would lower its guard; it counts once accepted."""
 
     effects: Effects
     idempotent: bool
@@ -147,7 +147,7 @@ class Claim(Struct, frozen=True):
 ComputeFlow: TypeAlias = Callable[
     [Mapping[str, Json], Mapping[str, Schema | None]], Callable[[Path], Lineage] | None
 ]
-"""Computes, of what `ComputeOutput` takes, the lineage of each path into the result.
+"""Computes, of the parameters of `ComputeOutput`, the lineage of each path into the result.
 
 None where it cannot be followed: then each part depends on all arguments.
 """
@@ -160,8 +160,8 @@ class Tool(Struct, frozen=True, dict=True, weakref=True):
     is None if the tool declares no output schema; `learned` is then the schema of earlier results,
     if there are any. `unusable` is the reason why the tool cannot be called.
     `reports_pages`: it reports further pages beside its results, as headers do.
-    `remote`: a server or service of others makes the call, so what it says of itself may only
-    raise `effects`; `claim` is what it says beyond that and no person has accepted.
+    `remote`: a server or service of others makes the call, so its own statements may only
+    raise `effects`; `claim` is a statement beyond that which no person has accepted.
     `short_name`: its name at its source, where a tool of another open source has the same one.
     `recorded`: the tool object of the run that it continues, where only words differ.
     """
@@ -195,10 +195,10 @@ class Tool(Struct, frozen=True, dict=True, weakref=True):
         return self.effects is Effects.READ or self.idempotent
 
     def doubted(self, effects: Effects = Effects.UNKNOWN, idempotent: bool = False) -> Tool:
-        """Return this tool of a source that is not trusted: what it says may only raise.
+        """Return this tool of a source that is not trusted: its statements may only raise effects.
 
-        `effects` and `idempotent` hold where nothing is said; a word that would lower them is kept
-        as the `claim`.
+        `effects` and `idempotent` hold where nothing is stated; a word that would lower them is
+        kept as the `claim`.
         """
         said = self.effects
         if _is_destructive(self.annotations):
@@ -258,7 +258,7 @@ class Tool(Struct, frozen=True, dict=True, weakref=True):
 
     @property
     def remedy(self) -> str:
-        """What to do about a tool that is `unusable`."""
+        """Advice on a tool that is `unusable`."""
         return "Correct the schema where the tool is defined."
 
     @cached_property
@@ -269,7 +269,7 @@ class Tool(Struct, frozen=True, dict=True, weakref=True):
 
     @cached_property
     def stated_needs(self) -> Mapping[str, list[Json]]:
-        """What the tool says that its arguments need of values (`x-needs`), by argument."""
+        """The needs of the tool's arguments as it states them (`x-needs`), by argument."""
         return {} if self.unusable is not None else self.input.stated("x-needs")
 
     @cached_property
@@ -279,12 +279,12 @@ class Tool(Struct, frozen=True, dict=True, weakref=True):
 
     @cached_property
     def paging(self) -> Paging | None:
-        """How the tool gives its list in pages, or None where nothing says so."""
+        """The paging of the tool's list, or None where nothing shows any."""
         return paging_of(self.raw_input, self.raw_output, headers=self.reports_pages)
 
     @cached_property
     def may_give_pages(self) -> bool:
-        """Whether a result may be a page of a list, as far as the schemas say."""
+        """Whether a result may be a page of a list, as far as the schemas show it."""
         return self.paging is not None or may_give_pages(self.raw_input, self.raw_output)
 
     @cached_property
@@ -310,7 +310,7 @@ class Tool(Struct, frozen=True, dict=True, weakref=True):
 
     @property
     def version(self) -> str:
-        """The digest of what calls depend on: of the tool object without its words."""
+        """The digest of everything that calls depend on: of the tool object without its words."""
         return tool_version(self.to_json())
 
     @classmethod
@@ -318,7 +318,7 @@ class Tool(Struct, frozen=True, dict=True, weakref=True):
         """Read a tool object as MCP or a model provider writes it; null and JSON text are accepted.
 
         Raises:
-            ToolObjectError: it is not an object, has no name, or says something of a wrong type.
+            ToolObjectError: it is not an object, has no name, or has a field of a wrong type.
         """
         if not isinstance(item, dict):
             raise ToolObjectError(f"A tool must be an object, not {type(item).__name__}.")
@@ -376,7 +376,7 @@ class Toolbox(Mapping[str, Tool]):
             for other in (*tool.aliases, tool.short_name):
                 if other and other not in self._tools:
                     claimed.setdefault(other, {})[tool.name] = None
-        # ambiguous stays what it is where only one of the tools is left, as in a search
+        # an ambiguous name stays so where only one of the tools remains, as in a search
         short = {tool.short_name for tool in self._tools.values()}
         self._ambiguous = {n: tuple(of) for n, of in claimed.items() if len(of) > 1 or n in short}
         self._aliases = {n: next(iter(of)) for n, of in claimed.items() if n not in self._ambiguous}

@@ -1,4 +1,4 @@
-"""The call that a tool makes: which one it is, its progress, what it states of its result, the day.
+"""The call that a tool makes: its identity, its progress, statements about its result, the day.
 
 Engines set the call in flight; tools use the functions.
 """
@@ -31,7 +31,7 @@ class ToolCall(Struct, frozen=True):
 
 
 class StatedLabel(Struct, frozen=True):
-    """What a tool states about its result: that outsiders may have written it, or it is secret."""
+    """The statement of a tool about its result: outsiders may have written it, or it is secret."""
 
     is_untrusted: bool = False
     is_secret: bool = False
@@ -41,7 +41,7 @@ class AttendedCall(Protocol):
     """The engine's side of a call in flight."""
 
     def identity(self) -> ToolCall:
-        """Return which call it is."""
+        """Return the identity of the call."""
         ...
 
     def progress(self, done: float, total: float | None, message: str) -> None:
@@ -51,7 +51,7 @@ class AttendedCall(Protocol):
         """Take the label that the tool states for the result."""
 
     def report_page(self, said: Mapping[str, Json]) -> None:
-        """Take what the tool says beside its result about further pages."""
+        """Take the statements of the tool, beside its result, about further pages."""
 
 
 ATTENDED: Final[ContextVar[AttendedCall | None]] = ContextVar("attended_call", default=None)
@@ -93,10 +93,10 @@ def report_progress(done: float, total: float | None = None, message: str = "") 
 
 
 def report_page(said: Mapping[str, Json]) -> None:
-    """Report beside the result of the current call what it is a page of, as headers do.
+    """Report beside the result of the current call the list of which it is a page, as headers do.
 
     `total` is the number of all rows; `next` a cursor, the number of the next page or a link to it,
-    or None where no page follows. What is not known is left out.
+    or None where no page follows. Unknown values are left out.
     """
     attended = ATTENDED.get()
     if attended is not None and said:

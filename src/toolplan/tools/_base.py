@@ -1,4 +1,4 @@
-"""What a source of tools is: the entry points of the group `toolplan.sources`."""
+"""The interface of a source of tools: the entry points of the group `toolplan.sources`."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class _SourceTable(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class SourceContext(Struct, frozen=True):
-    """What a source may use when it opens tools.
+    """The resources of a source when it opens tools.
 
     Attributes:
         folder: where relative paths and modules are looked up.
@@ -49,10 +49,10 @@ class SourceContext(Struct, frozen=True):
         data: the user's data folder; it may not exist yet.
         base_url: the address of the service, where the user gave one.
         note: called with each sentence that the user should know. It may hold text of a server.
-        ask: called with what a source claims of its tools and the question whether that counts;
+        ask: called with the claims of a source about its tools and the question if they count;
             returns None where no person can be asked.
-        grace_s: seconds in which slow servers are waited for once others have answered; what comes
-            later is in `OpenedTools.late`. None: as long as they take to start.
+        grace_s: seconds to wait for slow servers once others have answered; tools that come
+            later are in `OpenedTools.late`. None: as long as they take to start.
         accepts: the command accepts the tools, so that nothing tells how to.
     """
 
@@ -70,7 +70,7 @@ class SourceContext(Struct, frozen=True):
     accepts: bool = False
 
     def is_trusted(self, source: str) -> bool:
-        """Return whether the settings say that what the source called `source` says counts.
+        """Return whether the settings say that statements of the source called `source` count.
 
         Raises:
             ToolObjectError: [sources.NAME] cannot be read.
@@ -97,10 +97,10 @@ class SourceContext(Struct, frozen=True):
 
 
 class ServerStatus(Struct, frozen=True):
-    """How a server of tools was found. No text of it holds a secret.
+    """The state of a server of tools after opening. No text of it holds a secret.
 
     Attributes:
-        name: what the configuration calls it.
+        name: its name in the configuration.
         text: a clause: its tools, and who is signed in; or why it cannot be used.
         is_usable: whether it has given its tools.
     """
@@ -155,7 +155,7 @@ class ToolSource(Protocol):
 
 
 def claim_lines(tools: Iterable[Tool]) -> Iterator[str]:
-    """Yield what sources say of their tools that would lower their guard, tools by claim."""
+    """Yield the claims of sources that would lower the guard of their tools, tools by claim."""
     by_claim: dict[tuple[str, str], list[str]] = {}
     for tool in tools:
         if tool.claim is not None:

@@ -5,21 +5,21 @@
 
 gives `98.7`.
 
-**What the model sees.** The text, the instruction and the schema; no tool, no question, no other
-step. The instruction and the schema stand in the plan (`x-literal`). What the model gives is a
-value for later steps: the model that plans never sees it.
+**Input of the model.** The text, the instruction and the schema; no tool, no question, no other
+step. The instruction and the schema stand in the plan (`x-literal`). The result is a value for
+later steps: the model that plans never sees it.
 
-**What it may give.** A value that the schema accepts, at most `MAX_REPLY` characters long. A reply
-that does not fit is asked for once more, with what is wrong with it; then the step fails. Where the
-text does not say what is asked for, the value is null if the schema accepts null, else the step
+**Result.** A value that the schema accepts, at most `MAX_REPLY` characters long. After a reply that
+does not fit, the model is asked once more, with the faults of the reply; then the step fails. Where
+the text lacks the requested value, the value is null if the schema accepts null, else the step
 fails. A text of more than `MAX_TEXT` characters is refused; it is never cut.
 
-**How far it is to be trusted.** Whoever wrote the text decides what is found in it, so the value
+**Trust.** The author of the text decides which value is found in it, so the value
 has the label of the text, and never a better one than `trusted`. Where the schema leaves only a
 choice (`enum`, `const`, booleans), the text picks one of the values that stand in the plan.
 
-Equal calls of one run ask the model once. A secret does not reach it (`egress`): whoever runs the
-model reads the text.
+Equal calls of one run ask the model once. A secret does not reach it (`egress`): the operator
+of the model reads the text.
 """
 
 from __future__ import annotations
@@ -193,7 +193,7 @@ def _is_choice(node: Json, depth: int = 0) -> bool:
 
 
 def _reading(opened: Callable[[], Model]) -> Call:
-    """Return what reads; values are kept by run, so that equal calls of one run cost once."""
+    """Return the function that reads; equal calls of one run cost once, since values are kept."""
     kept: OrderedDict[tuple[str, str], Json] = OrderedDict()
 
     async def call(arguments: Arguments) -> Json:
@@ -280,7 +280,7 @@ async def _written(model: Model, messages: list[Message], schema: Schema) -> str
 
 
 def _value(reply: str, schema: Schema) -> tuple[Json, list[str]]:
-    """Return the value of a reply, or what is wrong with it."""
+    """Return the value of a reply, or the faults of the reply."""
     said = reply.rpartition("</think>")[2]
     body = said[said.find("{") : said.rfind("}") + 1]
     try:

@@ -2,8 +2,8 @@
 
 Most tools of MCP servers declare no output schema. Their results are folded into a shape, for each
 version of a tool: a tool that changes has another digest, and starts again. Only types, formats and
-names of fields are kept, no value. A learned schema says what was seen, not what will come, so it
-is good for warnings only.
+names of fields are kept, no value. A learned schema describes past results, not future ones, so
+it is good for warnings only.
 
 Shapes are folded from values and with each other; the outcome does not depend on order or grouping.
 An object with more than `MOST_NAMES` names is a map: its names are data, and are not kept. Of a
@@ -66,7 +66,7 @@ _LENGTHS: Final = {"date": (10, 10), "date-time": (20, 40), "uuid": (36, 36), "e
 
 
 class LearnedError(ToolplanError):
-    """What was learned cannot be read or written. The code is `learned-unavailable`."""
+    """The learned schemas cannot be read or written. The code is `learned-unavailable`."""
 
     def __init__(self, message: str, help: str) -> None:
         super().__init__("learned-unavailable", message, help)
@@ -77,7 +77,7 @@ class TooLarge(ValueError):
 
 
 class Shape(Struct):
-    """What was seen at one place.
+    """The types, formats and names of the values at one place.
 
     Attributes:
         kinds: the JSON types; `integer` and `number` are distinct.
@@ -146,7 +146,7 @@ class Shape(Struct):
             inner.cut(depth - 1)
 
     def places(self) -> int:
-        """Return how many places a value may have here; those of maps are many."""
+        """Return the maximum number of places of a value here; a map counts `MOST_NAMES` fields."""
         of_map = 0 if self.rest is None else MOST_NAMES * self.rest.places()
         return 1 + of_map + sum(inner.places() for inner in self._inner())
 
@@ -193,7 +193,7 @@ class Shape(Struct):
 
 
 class Learned(Struct):
-    """A shape, how many levels of it are kept, and how many results were folded into it."""
+    """A shape, the number of levels that are kept, and the number of results folded into it."""
 
     shape: Shape = field(default_factory=Shape)
     depth: Count = MOST_DEPTH
@@ -215,7 +215,7 @@ class Learned(Struct):
 
 
 def learned_from(value: Json) -> Learned:
-    """Return what one result shows."""
+    """Return the shape of one result, cut to the limits."""
     seen = Learned(depth=MOST_DEPTH, samples=1)
     seen.shape.see(value, MOST_DEPTH, iter(range(MOST_VALUES)))
     seen.bound()
@@ -228,14 +228,14 @@ def _has(text: str, name: str) -> bool:
 
 
 class LearnedSchema(NamedTuple):
-    """A JSON Schema that accepts every result that was seen, and how many there were."""
+    """A JSON Schema that accepts every result so far, and the number of these results."""
 
     schema: Json
     samples: int
 
 
 class LearnedSchemas:
-    """What tools have returned, in one file, by the digest of the tool.
+    """The shapes of the results of tools, in one file, by the digest of the tool.
 
     Any number of processes may use one file, and any thread one object. Methods block.
     """
@@ -322,7 +322,7 @@ class LearnedSchemas:
 def learn(schemas: LearnedSchemas, plan: Plan, run: Run, tools: Toolbox) -> None:
     """Fold the results of `run` into `schemas`.
 
-    Only tools that declare no output are learned; what a failed call left is not a result.
+    Only tools that declare no output are learned; the output of a failed call is not a result.
 
     Raises:
         LearnedError: the file cannot be read or written.

@@ -77,7 +77,7 @@ def insights_in(found: object) -> tuple[Callable[..., object], ...]:
 
 
 def load_attribute(spec: str, folder: Path) -> object:
-    """Return what `module:attribute` names, or the whole that has a `*`; as `load_module_tools`.
+    """Return the object of `module:attribute`, or the whole before a `*`; as `load_module_tools`.
 
     Raises:
         ToolObjectError: there is no such thing.
@@ -131,7 +131,7 @@ def _missing(name: str, missing: str, folder: Path) -> ToolObjectError:
 
 
 def _failure(what: str, error: BaseException) -> ToolObjectError:
-    """Return the error for code of somebody else that fails, with the place in it."""
+    """Return the error for third-party code that fails, with the place in it."""
     text = str(error).strip().partition("\n")[0]
     shown = f"{type(error).__name__}: {text}" if text else f"{type(error).__name__}."
     fault = own_code.own_fault(error)
@@ -149,7 +149,7 @@ def _made_by(function: Callable[..., object], spec: str) -> object:
         ) from error
     try:
         return function()
-    except (Exception, SystemExit) as error:  # code of someone else
+    except (Exception, SystemExit) as error:  # third-party code
         raise _failure(f"{spec!r} fails when it is called", error) from error
 
 
@@ -188,7 +188,7 @@ def toolbox_of(
     Args:
         source: the module, or the object; not a class, for its methods need an object.
         prefix: put before each name.
-        effects: what the calls may change: one for each name of a function, or one word for all
+        effects: the changes calls may make: one for each name of a function, or one word for all
             that do not state it themselves. Not stating it means unknown, which is treated as
             destructive.
         only: the names of the functions that are wanted.
@@ -249,7 +249,7 @@ def _tool(
 
 
 def _members(source: ModuleType | object) -> Iterator[tuple[str, Tool | Function]]:
-    """Yield what `source` offers by name, in the order of definition."""
+    """Yield the tools and functions of `source` by name, in the order of definition."""
     if inspect.isclass(source):
         raise ToolObjectError(
             f"{source.__name__!r} is a class: its methods need an object; give one of it.",

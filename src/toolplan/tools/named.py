@@ -1,4 +1,4 @@
-"""Tools by name: what `--tools` and `toolplan.open` take, one source or several at once."""
+"""Tools by name, as for `--tools` and `toolplan.open`: one source or several at once."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def source_of(spec: str, folder: Path | None = None) -> tuple[str, ToolSource]:
         is_openapi = isinstance(document, dict) and bool({"openapi", "swagger"} & {*document})
         if is_openapi or path.suffix.lower() in (".yaml", ".yml"):
             check_beside("source", "openapi", f"The document {spec!r}")
-        return "json", SOURCES["json"]  # which says what is wrong with the file
+        return "json", SOURCES["json"]  # which reports the fault of the file
     if path.is_file():
         help_ = f"Name its module: --tools '{path.stem}:*'."
         raise ToolObjectError(f"{spec!r} is a file of Python code.", help_)
@@ -141,8 +141,8 @@ class NamedSource(Struct, frozen=True):
     """An open source.
 
     Attributes:
-        spec: what names it, for messages.
-        labels: what its tools may be prefixed with, the shortest first.
+        spec: the text that names it, for messages.
+        labels: possible prefixes of its tools, the shortest first.
         opened: its tools.
     """
 
@@ -152,7 +152,7 @@ class NamedSource(Struct, frozen=True):
 
 
 class _Place(NamedTuple):
-    """Which source a tool of the toolbox is of, and its name there."""
+    """The source of a tool of the toolbox, and its name there."""
 
     source: NamedSource
     name: str
@@ -168,7 +168,7 @@ def distinct(specs: Sequence[str], folder: Path) -> list[str]:
 
 
 def labels_of(spec: str, folder: Path) -> tuple[str, ...]:
-    """Return what may stand before the names of the tools of `spec`, the shortest first.
+    """Return the possible prefixes of the names of the tools of `spec`, the shortest first.
 
     >>> labels_of("shop.office:TOOLS", Path())
     ('office', 'office.TOOLS', 'shop.office.TOOLS')
@@ -189,9 +189,9 @@ def labels_of(spec: str, folder: Path) -> tuple[str, ...]:
 
 
 def combined(sources: Sequence[NamedSource]) -> tuple[OpenedTools, Accept | None]:
-    """Return all tools of `sources`, and what accepts them as they are; None where none can change.
+    """Return all tools of `sources`, and a function that accepts them; None where none can change.
 
-    A name that tools of more than one source have is none of the toolbox: each of them gets the
+    A name that tools of several sources share is not in the toolbox: each of them gets the
     label of its source and a point before its name.
 
     Raises:
@@ -232,7 +232,7 @@ def combined(sources: Sequence[NamedSource]) -> tuple[OpenedTools, Accept | None
 
 
 def _places(sources: Sequence[NamedSource]) -> dict[str, _Place]:
-    """Return where each tool of the toolbox comes from, by its name there."""
+    """Return the place of each tool of the toolbox, by its name in the toolbox."""
     kept: dict[int, _Place] = {}  # a tool that two sources have in common is one tool
     for source in sources:
         for name, tool in source.opened.tools.items():

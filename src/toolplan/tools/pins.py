@@ -45,7 +45,7 @@ class SourcedTool(Tool, frozen=True, dict=True):
 
     Attributes:
         wire: the tool's object as it came, with the fields that nothing here reads.
-        identity: who the source is: the command or the address, its name and version; no secrets.
+        identity: of the source: the command or the address, its name and version; no secrets.
     """
 
     wire: Mapping[str, Json] = field(default_factory=dict[str, Json])
@@ -62,13 +62,13 @@ class SourcedTool(Tool, frozen=True, dict=True):
 
     @property
     def version(self) -> str:
-        """The digest of what calls depend on, the identity of the source included."""
+        """The digest of everything that calls depend on, the identity of the source included."""
         pin = digest_of(tool_without_words(self.wire), self.identity)
         return tool_version({**self.to_json(), "pin": pin})
 
 
 class RefusedTool(SourcedTool, frozen=True, dict=True):
-    """A tool that is not the one that was accepted, and may not be called.
+    """A tool that has changed since it was accepted, and may not be called.
 
     `differences` are from the one that was accepted. Plans over the tool are not valid.
     """
@@ -77,7 +77,7 @@ class RefusedTool(SourcedTool, frozen=True, dict=True):
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """What has changed, a line each, for a person to read."""
+        """The changes, a line each, for a person to read."""
         found = [str(each) for each in self.differences[:_MOST_DIFFERENCES]]
         rest = len(self.differences) - len(found)
         return (*found, f"and {rest} more") if rest else tuple(found)
@@ -93,7 +93,7 @@ class RefusedTool(SourcedTool, frozen=True, dict=True):
 
     @property
     def remedy(self) -> str:
-        """What to do about it."""
+        """Advice on a tool that has changed."""
         return (
             f"Look at what has changed; `toolplan tools {self.short_name or self.name} --tools FILE"
             " --accept` takes the tool as it is now."
@@ -120,7 +120,7 @@ class Comparison(NamedTuple):
 
 
 class Pin(Struct, frozen=True, omit_defaults=True):
-    """What was accepted of one tool: its object as sent, and the identity of its source.
+    """The accepted state of one tool: its object as sent, and the identity of its source.
 
     `believed` says whether a person accepted the effects that it claims; None: not asked yet.
     """
@@ -140,7 +140,7 @@ class Pin(Struct, frozen=True, omit_defaults=True):
 
 
 class Pins(Struct, frozen=True):
-    """The pins of a lock file. Values: what is accepted gives new pins, and `save` keeps them."""
+    """The pins of a lock file, immutable: `accept` returns new ones, and `save` keeps them."""
 
     path: Path
     pins: Mapping[str, Pin] = field(default_factory=dict[str, Pin])
@@ -182,7 +182,7 @@ class Pins(Struct, frozen=True):
         write_whole(self.path, text)
 
     def compare(self, tools: Mapping[str, Tool]) -> Comparison:
-        """Return what is new and what has changed."""
+        """Return the new and the changed tools."""
         changed: list[RefusedTool] = []
         for name in sorted({*tools} & {*self.pins}):
             pin, now = self.pins[name], Pin.of(tools[name])
@@ -202,7 +202,7 @@ class Pins(Struct, frozen=True):
         """Return pins that hold `tools` as they are now, or only those of `names`.
 
         Of all tools, pins of tools that are not there stay: their server may be away. `believed`
-        says whether a person accepted what they claim of their effects, or was not asked.
+        says whether a person accepted their claims about effects, or was not asked.
 
         Raises:
             ToolObjectError: there is no tool of one of the names.
@@ -229,7 +229,7 @@ class Pins(Struct, frozen=True):
 
     @classmethod
     def pin_new(cls, path: Path, tools: Mapping[str, Tool]) -> tuple[Pins, tuple[str, ...]]:
-        """Return the pins in the file at `path`, and which of `tools` were added to it.
+        """Return the pins in the file at `path`, and the names of `tools` added to it.
 
         Raises:
             ToolObjectError: it is not a lock file.
@@ -246,7 +246,7 @@ class Pins(Struct, frozen=True):
     def guarded(self, tools: Toolbox) -> Toolbox:
         """Return `tools`, with those that have changed refused; new ones are as they come.
 
-        What a tool claims of its effects counts where a person accepted the tool as it is. This
+        The claims of a tool about its effects count where a person accepted it as it is. This
         toolbox itself comes back where nothing is different.
         """
         now: dict[str, Tool] = {each.name: each for each in self.compare(tools).changed}
@@ -263,7 +263,7 @@ def digest_of(tool: Mapping[str, Json], server: Mapping[str, Json]) -> str:
     RFC 8785 has no whole numbers beyond 2^53, and schemas do; those are listed apart, by pointer.
 
     Raises:
-        ValueError: it holds what JSON cannot say, such as half a character.
+        ValueError: it holds a value that JSON cannot state, such as half a character.
     """
     large: dict[str, Json] = {}
     tamed = _tamed({"tool": dict(tool), "server": dict(server)}, "", large)

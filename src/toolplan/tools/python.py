@@ -70,7 +70,7 @@ class _Schemas(GenerateJsonSchema):
         return False
 
     def emit_warning(self, kind: JsonSchemaWarningKind, detail: str) -> None:
-        """Say nothing: `default_schema` keeps what a default is that JSON cannot say."""
+        """Say nothing: `default_schema` keeps a default that JSON cannot state."""
 
     def default_schema(self, schema: core_schema.WithDefaultSchema) -> JsonSchemaValue:
         """Return the schema of a value with a default; `x-default` describes one without JSON."""
@@ -125,16 +125,16 @@ def tool(
 
     The schemas come from the type hints: everything that pydantic knows (`Annotated[…,
     Field(…)]`, `Literal`, enums, dates, dataclasses, models), closed against arguments that are not
-    declared. Arguments reach the function as its hints say, a date as a `datetime.date`; what it
-    returns is held to its return hint and given as plain JSON. A function without a return hint
+    declared. Arguments reach the function as its hints say, a date as a `datetime.date`; its
+    result is held to its return hint and given as plain JSON. A function without a return hint
     declares no output. A coroutine function is awaited; any other runs in a thread, with the
-    context variables of its caller. What the docstring says of a parameter (in Google's, numpy's,
-    reST's or Epydoc's form) is the description of the argument, where its hint states none.
+    context variables of its caller. The text of the docstring about a parameter (in Google's,
+    numpy's, reST's or Epydoc's form) is the description of the argument, where its hint states none.
 
     Args:
-        function: what the tool calls.
+        function: the function that the tool calls.
         name: the tool's name; the function's by default.
-        effects: what a call may change. Not stating it means unknown, which is treated as
+        effects: the changes a call may make. Not stating it means unknown, which is treated as
             destructive.
         idempotent: calling twice is the same as calling once.
         description: by default the first paragraph of the docstring.
@@ -348,7 +348,7 @@ def _parameters(
     inject: Mapping[str, Provider],
     descriptions: Mapping[str, str],
 ) -> TypeAdapter[dict[str, object]]:
-    """Return what reads arguments as the parameters are, whatever their names."""
+    """Return the validator of arguments for the parameters, which may have any name."""
     if unknown := inject.keys() - signature.parameters.keys():
         raise ToolObjectError(
             f"Tool {name!r}: there is no parameter {min(unknown)!r} to inject.",
@@ -416,7 +416,7 @@ def _description(function: Function) -> str:
 
 
 def _descriptions(function: Function) -> dict[str, str]:
-    """Return what the docstring says of each parameter, on one line."""
+    """Return the docstring's description of each parameter, on one line."""
     text = inspect.getdoc(function)
     if not text:
         return {}

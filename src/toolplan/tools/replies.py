@@ -1,4 +1,4 @@
-"""What servers reply: JSON, read exactly or refused, and web pages in its place."""
+"""Replies of servers: JSON, read exactly or refused, and web pages in its place."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def json_object(content: str | bytes) -> dict[str, object]:
 def refusal_code(content: bytes) -> str:
     """Return the code of RFC 6749 in an authorization server's refusal, as `, code`; else "".
 
-    The description beside it may hold what was sent.
+    The description beside it may repeat the request.
     """
     code = json_object(content).get("error")
     return f", {code}" if isinstance(code, str) and _CODE.fullmatch(code) else ""

@@ -251,10 +251,10 @@ def _details(part: Json) -> Iterator[str]:
 
 
 FEW: Final = 40
-"""The most tools that a model sees all of."""
+"""Maximum number of tools of a toolbox that a model sees whole."""
 
 SMALL_SOURCE: Final = 12
-"""The most tools of a source that is taken whole where one of its tools matches."""
+"""Maximum number of tools of a source that is taken whole where one of its tools matches."""
 
 _FEW_GIVERS: Final = 5
 
@@ -266,8 +266,8 @@ def relevant(toolbox: Toolbox, question: str, limit: int = FEW) -> Toolbox:
 
     It is `toolbox` itself where it has no more than `limit`. Otherwise, in this order as far as
     there is room: tools whose output is computed from their arguments (`sql`); three quarters by
-    words; tools that may return what the best of these require; the rest of small sources with a
-    tool among the best; other matches; and the first of the rest.
+    words; tools that may return arguments that the best of these require; the rest of small
+    sources with a tool among the best; other matches; and the first of the rest.
     """
     if len(toolbox) <= limit:
         return toolbox
@@ -292,7 +292,7 @@ def relevant(toolbox: Toolbox, question: str, limit: int = FEW) -> Toolbox:
 
 
 def _givers(index: ToolIndex, tools: list[Tool]) -> Iterator[Tool]:
-    """Yield tools that may return what `tools` require.
+    """Yield tools that may return arguments that `tools` require.
 
     For `token`, the few tools with a `token` in their declared output; for `facility_id`, tools
     whose name has *facility*, and that do not require the identifier themselves.

@@ -33,7 +33,7 @@ def names_a_variable(text: str) -> bool:
 def resolved(text: str, environment: Mapping[str, str], place: str) -> tuple[str, tuple[str, ...]]:
     """Return `text` with each `${NAME}` replaced by the environment's value, and those values.
 
-    What comes in is not looked into again.
+    A value put in is not searched again.
 
     Raises:
         ToolObjectError: a variable is not set, or a name cannot be read; the message has
@@ -67,7 +67,7 @@ class Mask:
         more = {each for each in secrets if len(each) >= _LEAST_LENGTH} - self._secrets
         if more:
             self._secrets |= more
-            # the longest first, so that no rest of one is left where another is a part of it
+            # the longest first, so that no rest of one remains where another is a part of it
             longest_first = sorted(self._secrets, key=len, reverse=True)
             self._found = re.compile("|".join(map(re.escape, longest_first)))
 

@@ -19,7 +19,7 @@ MAX_FILE_BYTES: Final = 20_000_000
 
 
 class ToolFileSource:
-    """JSON files of tool objects: a list, or what MCP's `tools/list` answers."""
+    """JSON files of tool objects: a list, or an answer of MCP's `tools/list`."""
 
     takes_base_url = False
     help = (

@@ -22,12 +22,12 @@ from toolplan.policy.execution_plan import ExecutionPlan
 from toolplan_studio._errors import Refused
 
 MOST_RUNS: Final = 16
-"""The most runs at the same time."""
+"""Maximum number of runs at the same time."""
 _MOST_FAULTS: Final = 200
 
 
 class WaitsForPerson(Exception):
-    """Nobody has approved the plan yet: its run waits."""
+    """No person has approved the plan yet: its run waits."""
 
 
 async def wait_for_person(_: ExecutionPlan) -> Approval | None:
@@ -58,7 +58,7 @@ class ActiveRun:
             self.stored.set()  # nothing else happens before that
 
     def progress_since(self, seen: int) -> tuple[list[Event], int]:
-        """Return the last progress of each step that came after `seen`, and what is seen then."""
+        """Return the last progress of each step that came after `seen`, and the new `seen`."""
         news: list[Event] = [event for count, event in self._progress.values() if count > seen]
         return news, self._count
 

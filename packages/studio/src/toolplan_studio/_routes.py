@@ -63,7 +63,7 @@ def _check_session(request: Request) -> None:
 
 
 entrance = APIRouter(prefix=PREFIX, responses=_PROBLEM)
-"""What is open without a session."""
+"""Routes that are open without a session."""
 router = APIRouter(prefix=PREFIX, responses=_PROBLEM, dependencies=[Depends(_check_session)])
 
 

@@ -1,4 +1,4 @@
-"""What the API takes and returns of runs and decisions about them."""
+"""Bodies of the API's requests and responses about runs and decisions about them."""
 
 from __future__ import annotations
 

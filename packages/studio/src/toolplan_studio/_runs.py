@@ -1,4 +1,4 @@
-"""Runs as the API shows them: lines of the list, and one run with all that is known of it."""
+"""Runs as the API shows them: lines of the list, and one run with all its details."""
 
 from __future__ import annotations
 
@@ -50,13 +50,13 @@ from toolplan_studio._views import calls_view, effects_view, flows_view, forecas
 from toolplan_studio._wire import Change, FailureOut
 
 _SEARCH_S: Final = 0.2
-"""How long a filter looks for runs before it answers with what it has found."""
+"""Seconds in which a filter looks for runs before it answers with those it has found."""
 _SEARCHED: Final = 500
-"""How many runs a filter reads at once."""
+"""Number of runs that a filter reads at once."""
 MOST_OUTPUT: Final = 200_000
-"""The most characters of one output that are shown with the whole run."""
+"""Maximum length, in characters, of an output that is shown with the whole run."""
 MOST_ITEMS: Final = 200
-"""The most items of a step that are shown at once."""
+"""Maximum number of items of a step that are shown at once."""
 
 _REFUSED: Final = ("refused", "cancelled")
 _NO_PLAN: Final = "The plan does not pass its check with these tools: it cannot be resumed here."
@@ -67,7 +67,7 @@ Allowed: TypeAlias = Literal["approve", "allow", "refuse", "decide", "cancel", "
 
 
 class Filter(Struct, frozen=True):
-    """Which runs are listed; an empty field does not count."""
+    """The conditions on listed runs; an empty field does not count."""
 
     state: str = ""
     tool: str = ""
@@ -147,7 +147,7 @@ def _entries(app: App, size: int, after: str) -> Iterator[RunEntry]:
 
 
 def _passes(entry: RunEntry, only: Filter, app: App) -> bool:
-    """Return whether a run passes a filter, but for what only its line says of its state."""
+    """Return whether a run passes a filter, except for a state that only its line shows."""
     if only.state and entry.status.value != _STATUSES.get(only.state, only.state):
         return False
     if only.day and datetime.fromtimestamp(entry.created_at).date().isoformat() != only.day:
@@ -213,7 +213,7 @@ def run_view(app: App, run: str, active: ActiveRuns) -> RunOut:
 
 
 def allowed_decisions(moment: Moment, active: ActiveRuns, placed: Placed | None) -> list[Allowed]:
-    """Return what may be decided about a run."""
+    """Return the decisions that may be made about a run."""
     entry, _, kept = moment
     if _is_active(entry, active):
         return ["cancel"]
@@ -241,7 +241,7 @@ def allowed_decisions(moment: Moment, active: ActiveRuns, placed: Placed | None)
 
 
 def _decisions(events: Iterable[Event]) -> list[DecisionOut]:
-    """Return what was decided, in order, and by whom where that is known."""
+    """Return the decisions, in order, each with its author where that is known."""
     found: list[DecisionOut] = []
     for event in events:
         said: dict[str, Any] = {"digest": None, "step": None, "item": None, "reason": None}
@@ -262,7 +262,7 @@ def _decisions(events: Iterable[Event]) -> list[DecisionOut]:
 
 
 def failure_view(failure: Failure | None) -> FailureOut | None:
-    """Return why something did not succeed."""
+    """Return a failure as the API shows it."""
     return None if failure is None else FailureOut.model_validate(failure)
 
 

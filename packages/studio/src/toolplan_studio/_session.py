@@ -1,4 +1,4 @@
-"""Who may use the studio: a one-time token becomes a cookie, and a proxy may name the user.
+"""Access to the studio: a one-time token becomes a cookie, and a proxy may name the user.
 
 The server makes a one-time token for the address that it prints. `toolplan studio --link` makes
 more of them in another process, signed with the key that both have.
@@ -20,10 +20,10 @@ from toolplan_studio._errors import Refused
 
 COOKIE: Final = "toolplan_studio"
 LASTS_S: Final = 7 * 24 * 3600
-"""How long a cookie is valid."""
+"""Lifetime of a cookie, in seconds."""
 _MOST_NAME: Final = 200
 _ONCE_S: Final = 900
-"""How long a one-time token is valid, in seconds."""
+"""Lifetime of a one-time token, in seconds."""
 
 
 class Sessions:
@@ -78,7 +78,7 @@ class Sessions:
         )
 
     def check(self, cookie: str | None, authorization: str | None) -> None:
-        """Check what a request came with.
+        """Check the credentials of a request.
 
         Raises:
             Refused: neither a valid cookie nor the token.
@@ -94,10 +94,10 @@ class Sessions:
         )
 
     def user(self, headers: Mapping[str, str]) -> str:
-        """Return who sends a request; empty where there is only one user.
+        """Return the user who sends a request; empty where there is only one user.
 
         Raises:
-            Refused: the proxy has named nobody.
+            Refused: the proxy has named no user.
         """
         if self._user_header is None:
             return ""
@@ -125,7 +125,7 @@ class Sessions:
         if not _same(signature, self._signature("once", made)) or made in self._used:
             return False
         at = int(made.partition(".")[0])
-        # the server before this one may have let somebody in with an older token
+        # the server before this one may have let a user in with an older token
         if not self._began_ms <= at <= _now_ms() < at + 1_000 * _ONCE_S:
             return False
         self._used.add(made)

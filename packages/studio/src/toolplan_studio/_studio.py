@@ -1,4 +1,4 @@
-"""What the studio does, on the front door: it asks, checks, runs and decides, and nothing else."""
+"""The studio's operations, on the front door: it asks, checks, runs and decides, nothing else."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ logger = logging.getLogger("toolplan")
 TOOLPLAN: Final = "toolplan"
 """The dialect in which a person edits a plan."""
 _KEPT: Final = ("query", "reference_date", "provenance", "planner", EARLIER)
-"""What is kept of the metadata of a plan from a page: other entries would be read as our own."""
+"""Metadata kept from a plan that a page sends: other entries would be read as our own."""
 
 
 class _Decisions(TypedDict, total=False):
@@ -110,7 +110,7 @@ class Studio:
     # Plans
 
     async def about(self, user: str) -> About:
-        """Return what is served."""
+        """Return the facts about this studio."""
         tools, today = self.app.tools, date.today().isoformat()
         offline = offline_planner(PlannerContext(Path()))
         return About(
@@ -172,7 +172,7 @@ class Studio:
         return proposed_view(asked, None if text is None else self.check(text, TOOLPLAN))
 
     def check(self, text: str, dialect: str) -> CheckedPlan:
-        """Return what is wrong with a plan."""
+        """Return a plan as checked, with its problems."""
         checked = self.app.check(text, dialect=dialect)
         written = parse(text, dialect, self.app.tools).plan if checked.plan is None else None
         forecast = None
@@ -181,7 +181,7 @@ class Studio:
         return checked_view(checked, written, forecast, self.app.tools)
 
     def compare(self, before: str, after: str) -> Difference:
-        """Return what differs between two plans.
+        """Return the differences between two plans.
 
         Raises:
             Refused: one is no plan.
@@ -244,7 +244,7 @@ class Studio:
     # Decisions
 
     async def decide(self, run: str, given: DecisionGiven, user: str) -> Decided:
-        """Do what a person decided about a run.
+        """Carry out the decision of a person about a run.
 
         Raises:
             Refused: the run or its plan is not as it was shown, or another decision was faster.
@@ -353,7 +353,7 @@ class Studio:
     # Tools
 
     def tools(self) -> ToolList:
-        """Return the tools, with what makes them hard to plan with."""
+        """Return the tools, with the problems of planning with them."""
         tools = self.app.tools
         findings = lint_tools(tools)
         return ToolList(tools=[tool_view(tool, findings) for tool in tools.values()])

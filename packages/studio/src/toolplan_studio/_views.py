@@ -37,7 +37,7 @@ from toolplan_studio import _wire as wire
 from toolplan_studio._errors import Refused
 
 MOST_DIAGNOSTICS: Final = 200
-"""The most diagnostics that are shown; errors come before warnings."""
+"""Maximum number of diagnostics that are shown; errors come before warnings."""
 
 
 def plan_json_text(plan: Plan) -> str:
@@ -188,7 +188,7 @@ def _layers(needed: Mapping[str, Sequence[str]]) -> dict[str, int]:
 
 
 def _understood(plan: Plan | None) -> list[wire.Understood]:
-    """Return where the values of a plan come from, as its planner noted it."""
+    """Return the origins of the values of a plan, as its planner noted them."""
     provenance = None if plan is None else plan.metadata.get("provenance")
     if plan is None or not isinstance(provenance, dict):
         return []
@@ -219,7 +219,7 @@ def _understood(plan: Plan | None) -> list[wire.Understood]:
 
 
 def effects_view(plan: ExecutionPlan | None, tools: Toolbox) -> list[wire.EffectOut]:
-    """Return what a person approves, each value whole and exact."""
+    """Return the effects that a person approves, each value whole and exact."""
     if plan is None:
         return []
     steps = effect_steps(plan, tools)
@@ -257,7 +257,7 @@ def _exact_texts(values: Mapping[str, Value | Json]) -> dict[str, str]:
 
 
 def _lookalikes(values: Iterable[Value | Json]) -> list[str]:
-    """Return which characters in `values` look like those of another script, a sentence each."""
+    """Return the characters in `values` that look like those of another script, a sentence each."""
     found: dict[str, str] = {}
     for value in values:
         found |= {} if value is None else mixed_scripts(value)
@@ -277,14 +277,14 @@ def flows_view(plan: ExecutionPlan | None) -> list[wire.FlowOut]:
 
 
 def forecast_view(forecast: Forecast | None) -> wire.ForecastOut | None:
-    """Return what a run is expected to take."""
+    """Return the expected time and calls of a run."""
     if forecast is None:
         return None
     return wire.ForecastOut.model_validate({**forecast.to_json(), "is_known": forecast.is_known})
 
 
 def tool_view(tool: Tool, findings: Sequence[Finding]) -> wire.ToolOut:
-    """Return a tool with its pin, what has changed, and what makes it hard to plan with."""
+    """Return a tool with its pin, its changes, and the problems of planning with it."""
     changes = tool.differences if isinstance(tool, RefusedTool) else ()
     values = [each for change in changes for each in (change.before, change.after)]
     return wire.ToolOut(

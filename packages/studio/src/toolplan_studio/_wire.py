@@ -1,4 +1,4 @@
-"""What the API takes and returns, as the page's types are generated from it."""
+"""Bodies of the API's requests and responses; the page's types are generated from them."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from toolplan.plan.comparison import ABSENT
 from toolplan.plan.comparison import Change as Changed
 
 MOST_TEXT = 2_000_000
-"""The most characters of a plan."""
+"""Maximum length of a plan, in characters."""
 MOST_QUESTION = 20_000
-"""The most characters of a question."""
+"""Maximum length of a question, in characters."""
 
 Digest: TypeAlias = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
 Name: TypeAlias = Annotated[str, Field(min_length=1, max_length=200)]

@@ -1,4 +1,4 @@
-"""What makes a catalogue of tools hard to plan over."""
+"""Lints: faults of a catalogue of tools that make it hard to plan over."""
 
 from toolplan.compiler.lint._lints import LINTS, Catalogue, Finding, finding_to_json, lint_tools
 

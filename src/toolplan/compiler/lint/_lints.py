@@ -74,13 +74,13 @@ class Argument(NamedTuple):
 
     @property
     def thing(self) -> str | None:
-        """What it identifies: `facility` for `facility_ids`; None where the name does not say."""
+        """The kind of thing it identifies: `facility` for `facility_ids`; None where unknown."""
         parts = words(self.name)
         return stem(parts[-2]) if len(parts) > 1 and parts[-1] in ID_WORDS else None
 
 
 class Catalogue:
-    """A toolbox, and what lints need to know of it, each computed once."""
+    """A toolbox, and the facts about it that lints need, each computed once."""
 
     def __init__(self, toolbox: Toolbox) -> None:
         self.toolbox = toolbox
@@ -138,7 +138,7 @@ class Catalogue:
         return found
 
     def returns(self, argument: Argument) -> bool:
-        """Return whether some tool may return what `argument` takes."""
+        """Return whether some tool may return values that `argument` takes."""
         thing = argument.thing
         if thing is None or _joined(argument.name) in self.output_fields:
             return True
@@ -174,7 +174,7 @@ def _joined(name: str) -> str:
 
 
 HUGE_ENUM: Final = 100
-"""The most values of an enumeration that a prompt has room for."""
+"""Maximum number of values of an enumeration that a prompt has room for."""
 
 _SHORTEST_DESCRIPTION: Final = 3
 _MOST_SHOWN: Final = 5

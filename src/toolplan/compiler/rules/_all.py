@@ -27,8 +27,8 @@ from toolplan.compiler.rules._rule import Rule
 from toolplan.compiler.rules._syntax import SYNTAX_PAGES
 from toolplan.plan.diagnostics import Diagnostic
 
-# The called tool first, then its arguments, then the references between steps: whoever corrects a
-# plan from the top seldom corrects the same place twice.
+# The called tool first, then its arguments, then the references between steps: a writer who
+# corrects a plan from the top seldom corrects the same place twice.
 RULES: Final[tuple[Rule, ...]] = (
     calls.unknown_tool,
     calls.tool_alias,
@@ -131,7 +131,7 @@ def _problems(entry: EntryPoint, rule: Rule, context: PlanContext) -> Iterable[P
 
 
 def rule_pages() -> dict[str, str]:
-    """Return the page of every code, by code: what `toolplan explain` prints."""
+    """Return the page of every code, by code: the text that `toolplan explain` prints."""
     return {**SYNTAX_PAGES, **{rule.code: rule.text for rule in all_rules()}}
 
 

@@ -14,7 +14,7 @@ _DYNAMIC = (Ref, Template)
 
 
 def argument_violations(step: Step, schema: Schema) -> list[Violation]:
-    """Return what is wrong with the literal values; references are not looked at.
+    """Return the violations in the arguments with literal values; references are not checked.
 
     Pointers are relative to the step's arguments.
     """

@@ -1,4 +1,4 @@
-"""A plan with its tools, and what follows from both, computed when first needed."""
+"""A plan with its tools, and facts derived from both, computed when first needed."""
 
 from __future__ import annotations
 
@@ -46,11 +46,11 @@ TEXT: Final = Schema({"type": "string"})
 LIST: Final = Schema({"type": "array"})
 
 MAX_COMPARISONS: Final = 100_000
-"""The most comparisons of names that are made for one plan."""
+"""Maximum number of comparisons of names for one plan."""
 
 
 class Problem(Struct, frozen=True):
-    """What a rule found: a sentence, the JSON pointer of its place, the step, and what to do."""
+    """A finding of a rule: a sentence, the JSON pointer of its place, the step, and what to do."""
 
     message: str
     pointer: str
@@ -135,7 +135,7 @@ class Use(Struct, frozen=True):
 
 
 class PlanContext:
-    """A plan, the tools that it may use, and what follows from both.
+    """A plan, the tools that it may use, and facts derived from both.
 
     `tools` None means that they are not known, and nothing is checked against them. `policy` says
     which tools may be used and where values may come from. `times` are those of the question whose
@@ -165,7 +165,7 @@ class PlanContext:
 
     @cached_property
     def positions(self) -> Mapping[str, int]:
-        """Where each step stands in the plan, by id; of two with one id, the first."""
+        """The position of each step in the plan, by id; of two with one id, the first."""
         found: dict[str, int] = {}
         for position, step in enumerate(self.plan.steps):
             found.setdefault(step.id, position)
@@ -247,7 +247,7 @@ class PlanContext:
         return self._outputs[step_id]
 
     def _computed_of(self, step_id: str) -> ComputedOutput | None:
-        """Return what the tool of a step computes; None where it computes nothing.
+        """Return the output that the tool of a step computes; None where it computes none.
 
         All are computed in the order of the plan, so that a chain of any length needs no recursion.
         """
@@ -280,7 +280,7 @@ class PlanContext:
                 for place, ref, whole in placed_refs(value, ("args", name)):
                     taken = None
                     if tool is not None:
-                        # what must be written out must be so in all of its parts
+                        # a value that must be literal must be so in all of its parts
                         path = (name,) if name in tool.input.literal_only else place[1:]
                         taken = schemas.at(tool.input, path)
                     given = self.type_of(ref, step)
@@ -322,7 +322,7 @@ class PlanContext:
 
     @cached_property
     def unchecked(self) -> int:
-        """How many references were not type-checked, because a schema is missing."""
+        """Number of references that were not type-checked, because a schema is missing."""
         return sum(
             use.given is None or (use.taken is None and use.in_arguments) for use in self.uses
         )
@@ -334,7 +334,7 @@ class PlanContext:
 
     @cached_property
     def order(self) -> tuple[str, ...]:
-        """The ids of the steps, each behind what it needs; without those that a cycle stops."""
+        """The ids of the steps, each behind those it needs; without those that a cycle stops."""
         return ordered(self.positions, self.needs)
 
     @cached_property
@@ -349,7 +349,7 @@ class PlanContext:
         return tuple(found.flows())
 
     def type_of(self, ref: Ref, step: Step | None) -> Schema | Absent | None:
-        """Return the schema of what `ref`, standing in `step`, selects."""
+        """Return the schema of the part that `ref`, which stands in `step`, selects."""
         if ref.step in RESERVED_IDS and step is not None and step.for_each is not None:
             whole = INTEGER if ref.step == INDEX else self.item(step)
         else:
@@ -428,9 +428,9 @@ class PlanContext:
 
 
 def ordered(positions: Mapping[str, int], needs: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
-    """Return the ids of `needs`, each behind what it needs, otherwise as written (Kahn 1962).
+    """Return the ids of `needs`, each behind those it needs, otherwise as written (Kahn 1962).
 
-    What is on a cycle, or behind one, is left out.
+    Steps on a cycle, or behind one, are left out.
     """
     missing = {step: len(needed) for step, needed in needs.items()}
     readers: dict[str, list[str]] = {step: [] for step in missing}

@@ -1,4 +1,4 @@
-"""What a rule is: a function that yields problems and changes nothing."""
+"""Rules: functions that yield problems and change nothing."""
 
 from __future__ import annotations
 

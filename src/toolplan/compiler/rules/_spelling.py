@@ -182,11 +182,11 @@ _SIDES: Final = (
 )
 """Names of arguments whose day is the first or the last one that counts."""
 _UNCLEAR: Final = re.compile(r"(?:.+_)?(?:after|before|gt|lt)|.+_(?:since|until)")
-"""Names of arguments of which it is not known whether their own day counts."""
+"""Names of arguments that may or may not include their own day."""
 
 
 class Days(NamedTuple):
-    """What was `said`, and its days for the arguments that take them; none with a `problem`."""
+    """A sentence on a time, `said`, and its days by argument; no days with a `problem`."""
 
     said: str
     values: Mapping[str, str]
@@ -194,7 +194,7 @@ class Days(NamedTuple):
 
 
 def days_for(text: str, name: str, around: Schema, given: Set[str], times: Times) -> Days | None:
-    """Return what the words `text` of the question give the date `name`, and its other side.
+    """Return the days that `text`, words of the question, means for `name` and its other side.
 
     None where `text` is no time of the question. `around` is the schema of the object with this
     argument, `given` the names of those that the plan has.
@@ -247,7 +247,7 @@ def _snake(name: str) -> str:
 
 
 class _Side(NamedTuple):
-    """Which day of a range an argument takes: 0 the first, 1 the last, None neither."""
+    """The day of a range that an argument takes: 0 the first, 1 the last, None neither."""
 
     at: int | None
     stem: str

@@ -100,4 +100,4 @@ How to fix: count from 0.""",
 Some dialects list the dependencies of a step besides its references. The order comes from the
 references, so the missing entry does no harm; it is added when the plan is printed.""",
 }
-"""What `toolplan explain` prints for each code that no rule has."""
+"""The text that `toolplan explain` prints for each code that no rule has."""

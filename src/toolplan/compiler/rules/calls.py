@@ -71,7 +71,7 @@ def _is_rated(name: str, text: str) -> bool:
 
 
 def _statements(context: PlanContext, use: Use) -> Iterator[str]:
-    """Yield the literal-only arguments of the call: those that say what is computed."""
+    """Yield the literal-only arguments of the call, which state the computation."""
     tool = context.tool(use.step) if use.in_arguments else None
     for name in () if tool is None else tool.input.literal_only:
         value = use.step.args.get(name)
@@ -111,7 +111,7 @@ def unknown_tool(context: PlanContext) -> Iterator[Problem]:
 
 
 def _missing(name: str) -> str | None:
-    """Return what the tool `name` needs; None where it is there, and for other names."""
+    """Return how to get the missing tool `name`; None if it is installed, and for other names."""
     if name == "extract":
         return "It is built in, and needs a model, and none is named."
     command = extras.missing(name) if name == "sql" else None

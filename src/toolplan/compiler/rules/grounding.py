@@ -36,7 +36,7 @@ _LEAVE_OUT: Final = "Leave it out, or take it from the question or from the outp
 
 
 class Said:
-    """What a question says, and what was said before it."""
+    """The values and words in a question and in the conversation before it."""
 
     def __init__(self, texts: Sequence[str], today: str) -> None:
         self._words = KnownWords(texts)
@@ -83,7 +83,7 @@ class Said:
 
 
 def properties(tool: Tool) -> dict[str, Json]:
-    """Return the schemas of a tool's arguments, by name; what they refer to is written out."""
+    """Return the schemas of a tool's arguments, by name, with their references written out."""
     named = _key(flat(tool.raw_input), "properties")
     return named if isinstance(named, dict) else {}
 

@@ -98,7 +98,7 @@ def is_of_model(planner: str) -> bool:
 
 
 def invented(text: str, argument: str, known: KnownWords) -> Iterator[str]:
-    """Yield the addresses, numbers and names in `text` that are not in what is known."""
+    """Yield the addresses, numbers and names in `text` that are not in the `known` texts."""
     for mail in _MAIL.finditer(text):
         if not known.has_text(mail[0]):
             yield mail[0]
@@ -126,7 +126,7 @@ def invented(text: str, argument: str, known: KnownWords) -> Iterator[str]:
 
 
 def said_in(plan: Plan) -> tuple[str, ...]:
-    """Return the question and what was said before it, if a model wrote the plan."""
+    """Return the question and the texts before it, if a model wrote the plan."""
     query, planner = plan.metadata.get("query"), plan.metadata.get("planner")
     if not isinstance(query, str) or not isinstance(planner, str):
         return ()
@@ -138,7 +138,7 @@ def said_in(plan: Plan) -> tuple[str, ...]:
 
 
 def _labels(host: str) -> list[str]:
-    """Return the parts of a host that name who it belongs to."""
+    """Return the parts of a host that name its owner."""
     parts = host.strip(".").split(".")
     return [each for each in parts[:-1] or parts if len(each) > 2]
 

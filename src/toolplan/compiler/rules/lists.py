@@ -17,7 +17,7 @@ from toolplan.plan.path import EVERY
 from toolplan.schema import Schema, Verdict, assignable, elements, types_of
 
 _MOST_LAYERS: Final = 8
-"""How deep lists of lists are followed: a schema may be recursive."""
+"""Maximum nesting of lists that is followed: a schema may be recursive."""
 
 
 @rule()
@@ -48,12 +48,12 @@ def list_into_scalar(context: PlanContext) -> Iterator[Problem]:
 
 
 def is_list_into_scalar(use: Use) -> bool:
-    """Return whether `use` gives a list of what the argument accepts one at a time."""
+    """Return whether `use` gives a list to an argument that accepts one element at a time."""
     return _layers(use) > 0
 
 
 def _layers(use: Use) -> int:
-    """Return how many levels of lists are too many: 0 where that is not the problem."""
+    """Return the number of excess levels of lists: 0 where that is not the problem."""
     part, taken = use.given, use.taken
     if not use.whole or not isinstance(taken, Schema) or "array" in types_of(taken):
         return 0
@@ -161,7 +161,7 @@ def fan_out_large(context: PlanContext) -> Iterator[Problem]:
 
 
 def _length(context: PlanContext, step: Step) -> int | None:
-    """Return the length of the list of a step with `for_each`, or the most that it can be."""
+    """Return the length of the list of a step with `for_each`, or its maximum by the schema."""
     if isinstance(step.for_each, Literal) and isinstance(step.for_each.value, list):
         return len(step.for_each.value)
     listed = None if step.for_each is None else context.type_of_value(step.for_each, None)

@@ -127,7 +127,7 @@ def _computed(context: PlanContext) -> Set[str]:
 
 
 def _read_rows(context: PlanContext, step: Step, *, of_lists_only: bool = False) -> Iterator[str]:
-    """Yield the steps of whose rows `step` reads all: not only the total, or one row by number.
+    """Yield the steps whose rows `step` reads, all of them: not the total, or one row by number.
 
     With `of_lists_only`, those of which an argument takes a list of values.
     """

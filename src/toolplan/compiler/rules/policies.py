@@ -105,7 +105,7 @@ def flow_refused(context: PlanContext) -> Iterator[Problem]:
 
 
 def _way_out(trusted: tuple[str, ...]) -> str:
-    """Return what may stand there instead, with the outputs that the policy trusts."""
+    """Return the allowed alternatives, with the outputs that the policy trusts."""
     help = "Write the value in the plan, or take it from an output that the policy trusts"
     if not trusted:
         return f"{help}; it trusts none yet."
@@ -164,7 +164,7 @@ def _asked(context: PlanContext, kind: FlowKind, help: str) -> Iterator[Problem]
 
 
 def _origin(label: Label) -> str:
-    """Return what makes a value no better than it is: `a.iban (tool) makes it untrusted`."""
+    """Return the sources that limit the trust in a value: `a.iban (tool) makes it untrusted`."""
     named = [str(source) for source in label.sources[:_MOST_SOURCES]]
     more = len(label.sources) - len(named)
     listed = ", ".join(named) + (f" and {more} more" if more else "")

@@ -383,7 +383,7 @@ def learned_output(context: PlanContext) -> Iterator[Problem]:
 
 
 def _learned_part(context: PlanContext, ref: Ref) -> tuple[Schema | Absent | None, str]:
-    """Return what `ref` selected from the earlier results of its tool, and how many there were."""
+    """Return the schema of the part at `ref` in its tool's earlier results, and their number."""
     source = context.steps.get(ref.step)
     tool = None if source is None else context.tool(source)
     if source is None or tool is None or tool.learned is None:

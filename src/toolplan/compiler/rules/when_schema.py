@@ -36,7 +36,7 @@ _LONGEST_SHOWN: Final = 60
 
 
 class _Fault(Struct, frozen=True):
-    """What is wrong with a condition: the end of a sentence, and its place in the schema."""
+    """A fault of a condition: the end of a sentence, and its place in the schema."""
 
     message: str
     pointer: str = ""
@@ -96,7 +96,7 @@ def _faults(context: PlanContext, when: When) -> Iterator[_Fault]:
 
 
 def _decided(value: str, *, holds: bool) -> _Fault:
-    """Return the fault of a condition that holds, or fails, whatever the tools return."""
+    """Return the fault of a condition that holds, or fails, for all results of the tools."""
     what = f"{'always' if holds else 'never'} holds: the value is {value}"
     return _Fault(what, "", "Leave out the condition." if holds else _EXAMPLE)
 
@@ -110,7 +110,7 @@ def _faults_of_node(
     decides: bool,
     around: frozenset[JsonType] = ALL_TYPES,
 ) -> Iterator[_Fault]:
-    """Yield what is wrong with `node`, compared with `given`, None where that is unknown.
+    """Yield the faults of `node` for values of the schema `given`, None where that is unknown.
 
     `decides` is True where a value that passes `node` passes the condition, if its type is
     `around`.
@@ -156,7 +156,7 @@ def _unknown(keyword: str, value: Json, place: str) -> _Fault | None:
 
 
 def _fits_all(pattern: str) -> bool:
-    """Return whether `pattern` is found in every text: what needs no end is found at the start."""
+    """Return whether every text fits `pattern`; one without anchors is tried on the empty text."""
     if pattern in (".*$", "^.*$"):
         return True
     needs_place = any(each in pattern for each in ("$", "\\b", "\\B", "\\z", "\\Z"))

@@ -1,8 +1,8 @@
 """The canonical JSON form of a plan, versioned: how plans are stored and sent.
 
-`load` reports all that is wrong, each with its JSON pointer, and gives as much of the plan as
+`load` reports all problems, each with its JSON pointer, and gives as much of the plan as
 could be read, so that the rules can still check it: lists of steps and of arguments stay
-complete, with a placeholder for what cannot be read. `dump` writes what is not default.
+complete, with a placeholder for each unreadable part. `dump` omits defaults.
 """
 
 from toolplan.plan.canonical._form import (

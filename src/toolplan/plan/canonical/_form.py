@@ -59,7 +59,7 @@ def read_metadata(document: Mapping[str, Json], report: Report) -> dict[str, Jso
 
 
 class StepFields:
-    """One step as it is written; what is wrong with it is reported as it is read.
+    """One step as it is written; its problems are reported as it is read.
 
     `pointer` and `step` are the canonical ones. Two spellings of one field are an error; with
     `first_counts` the first one that has a value counts, and the others are reported as noise.
@@ -83,7 +83,7 @@ class StepFields:
         self.report.unknown_fields(self.item, known, self.pointer, self.step, other_names)
 
     def spelling(self, names: Sequence[str], field: str) -> str | None:
-        """Return which of `names`, all of one meaning, is written; report where two of them are."""
+        """Return the written one of `names`, all of one meaning; report where two are written."""
         found = [name for name in names if name in self.item]
         if len(found) < 2:
             return found[0] if found else None
@@ -206,7 +206,7 @@ _USUAL_FIELDS: Final = frozenset(STEP_FIELDS[:3])
 
 
 def load(document: Json, limits: Limits | None = None) -> Parsed:
-    """Return the plan that `document`, in canonical form, says. Never raises."""
+    """Return the plan that `document`, in canonical form, describes. Never raises."""
     report = Report()
     return Parsed(_plan(document, limits or Limits(), report), report.diagnostics)
 
@@ -236,7 +236,7 @@ def read_ids(
 ) -> list[str]:
     """Return the id of every step, a new one where it has none, and check those written.
 
-    `names` are the fields that an id may have, `noun` is what messages call a step.
+    `names` are the fields that an id may have, `noun` is the word for a step in messages.
     """
     written: list[Json] = []
     spelled: list[bool] = []
@@ -285,7 +285,7 @@ def _step(item: Json, pointer: str, name: str, report: Report) -> Step:
 
 
 class _Fields(StepFields):
-    """A step in canonical form. What is wrong with a field is reported, and read as missing."""
+    """A step in canonical form. A field with a fault is reported, and read as missing."""
 
     def after(self) -> tuple[str, ...]:
         after = self.item.get("after", [])

@@ -4,7 +4,7 @@ A reference is `${` id segment* `}`. Of n dollars directly before `{` each pair 
 text. An odd one left over opens a reference; none left makes the brace text. So `$${x}` is the text
 `${x}`, and `$$${x}` is a dollar with a reference behind it. Text is parsed here once and never
 searched again. A dialect that writes them in another way has a `Notation` of its own.
-What is wrong with a text is collected in a `Report`.
+The problems of a text are collected in a `Report`.
 """
 
 from __future__ import annotations
@@ -54,11 +54,11 @@ _OTHER_NAMES: Final = {
     }.items()
     for other in others.split()
 }
-"""What other plan languages call our fields: an offer, never read as the field."""
+"""Names of the fields in other plan languages: offered, never read as the field."""
 
 
 class Parsed(NamedTuple):
-    """What was read of a text: as much of the plan as could be, and all that is wrong with it."""
+    """The result of reading a text: the plan, as far as it was readable, and its problems."""
 
     plan: Plan | None
     diagnostics: tuple[Diagnostic, ...] = ()
@@ -67,7 +67,7 @@ class Parsed(NamedTuple):
 class Report:
     """Collects diagnostics while a plan is read.
 
-    What is kept is bounded, for errors and warnings apart, so that a hostile text cannot fill the
+    Their number is bounded, for errors and warnings apart, so that a hostile text cannot fill the
     memory with complaints and no number of warnings hides an error.
     """
 
@@ -78,13 +78,13 @@ class Report:
 
     @property
     def diagnostics(self) -> tuple[Diagnostic, ...]:
-        """All that was kept, in the order in which it was found."""
+        """The diagnostics that were kept, in the order in which they were found."""
         return tuple(self._found)
 
     def is_full(self, severity: Severity = Severity.ERROR) -> bool:
-        """Return whether nothing more of `severity` is kept."""
+        """Return whether no further diagnostic of `severity` is kept."""
         if severity is Severity.ERROR and self._room[severity] == _MOST_DIAGNOSTICS:
-            return False  # one error at least, whatever it costs
+            return False  # one error at least, however long
         return self._room[severity] < 1 or self._characters < 0
 
     def add(self, diagnostic: Diagnostic) -> None:
@@ -124,9 +124,9 @@ class Report:
         step: str | None = None,
         other_names: Mapping[str, str] | None = None,
     ) -> None:
-        """Report every field of `item` that is not `known`, each with what may have been meant.
+        """Report every field of `item` that is not `known`, each with the fields that may be meant.
 
-        `other_names` are what other plan languages call the fields.
+        `other_names` are the names of fields in other plan languages.
         """
         for name in item:
             if name in known:
@@ -156,10 +156,10 @@ def shown(text: str) -> str:
 
 
 STEP_ID: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,63}")
-"""What the id of a step looks like; `fullmatch` it."""
+"""Pattern of the id of a step, for `fullmatch`."""
 
 EARLIER: Final = "run:"
-"""What stands before the name of an earlier run, in the place of a step's id."""
+"""Prefix of the name of an earlier run, in the place of a step's id."""
 
 _EARLIER_RUN: Final = re.compile(EARLIER + "[0-9A-Za-z_-]{1,200}")
 
@@ -203,7 +203,7 @@ class ParsedText(Struct, frozen=True):
 
 
 Written: TypeAlias = Literal | Ref | Template
-"""What is written as one text: a Literal that is a string, a reference, or both in turn."""
+"""The content of one text: a Literal that is a string, a reference, or both in turn."""
 
 
 class Notation(Struct, frozen=True):
@@ -420,7 +420,7 @@ class Syntax(Struct, frozen=True):
                 return value
 
     def unsaid(self, value: Value, pointer: str) -> Iterator[tuple[str, Value]]:
-        """Yield each innermost part of `value` that would be read otherwise, with its pointer."""
+        """Yield each innermost part of `value` that would not read back, with its pointer."""
         report = Report()
         back = self.read(self.dump(value), pointer, None, report)
         if back == value and not report.diagnostics:
@@ -443,7 +443,7 @@ dump_value: Final = CANONICAL.dump
 
 
 def check_depth(document: Json, most: int, report: Report) -> bool:
-    """Report what is nested deeper than `most`; give whether there is nothing."""
+    """Report values that are nested deeper than `most`; return whether there are none."""
     most = min(most, DEEPEST)
     level: list[dict[str, Json] | list[Json]] = [document] if isinstance(document, _NESTED) else []
     for _ in range(most):

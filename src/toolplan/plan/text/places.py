@@ -49,7 +49,7 @@ def locate(text: str, pointer: str, *, key: bool = False) -> Span | None:
 
 
 def _spots(text: str, wanted: Collection[Way], at: int = 0) -> dict[Way, Spot]:
-    """Return where the values stand that `wanted` lead to, as far as the text can be read."""
+    """Return the spots of the values that `wanted` lead to, as far as the text can be read."""
     reader = Reader(text, at, wanted=frozenset(wanted))
     with suppress(Refused, RecursionError):
         reader.read()
@@ -65,7 +65,7 @@ def _whole(text: str) -> Span | None:
 
 
 class Rename(Struct, frozen=True):
-    """Write `name` for the key of what `pointer` names."""
+    """Write `name` for the key of the value that `pointer` names."""
 
     pointer: str
     name: str
@@ -108,7 +108,7 @@ def edited(text: str, changes: Sequence[Change]) -> str | None:
 
 
 def rewritten(part: str, old: object, new: object) -> str | None:
-    """Return `new` written as `part`, which says `old`, is: with its quotes, or without any.
+    """Return `new` in the spelling of `part`, which says `old`: with its quotes, or without any.
 
     None where `part` is more than one token and not the bare text `old`.
     """

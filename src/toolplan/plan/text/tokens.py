@@ -1,4 +1,4 @@
-"""The tokens of JSON, and of what is written instead of it; and elements of a list by pieces."""
+"""The tokens of JSON and its variants, and the elements of a list that is read by pieces."""
 
 from __future__ import annotations
 
@@ -52,14 +52,14 @@ _INSIDE: Final = {
     "//": re.compile(r"[^\n]*+(?P<end>\n)?+"),
     "/*": re.compile(r"(?:[^*]|\*(?!/|\Z))*+(?P<end>\*/)?+"),
 }
-"""What stands inside of strings and comments, by what begins them, and what ends them."""
+"""Patterns of the inside and the end of strings and comments, by their beginning."""
 
-# what may stand before the JSON: its fence or its tag
+# a mark that may stand before the JSON: its fence or its tag
 _FENCE = re.compile(r"(?:```|~~~)\w*[ \t]*\n|<plan>")
 _THINK: Final = "<think>"
 _THINK_END: Final = "</think>"
 _LONGEST_MARK: Final = 40
-"""A fence or a tag is not longer."""
+"""Maximum length of a fence or a tag, in characters."""
 
 
 class Elements:
@@ -74,11 +74,11 @@ class Elements:
         self.is_over = False
         self._key = None if key is None else re.compile(rf"""\s*(["']?){re.escape(key)}\1\s*:\s*""")
         self._depth = 1 if key is None else 2  # brackets around an element
-        self._head: str | None = ""  # what is not read of the text before the JSON; None behind it
+        self._head: str | None = ""  # the unread text before the JSON; None behind it
         self._in_thoughts = False
         self._rest: str = ""  # a character whose meaning the next one decides
-        self._began: str | None = None  # what began the string or the comment that is being read
-        self._open: list[str] = []  # the closing brackets of what is being read
+        self._began: str | None = None  # the beginning of the string or comment being read
+        self._open: list[str] = []  # the closing brackets of the values being read
         self._is_inside = False
         self._parts: list[str] = []
 
@@ -99,7 +99,7 @@ class Elements:
         return elements
 
     def _pieces(self, text: str) -> Iterator[tuple[bool, str]]:
-        """Yield the brackets and commas of `text`, and what stands between them; no comments."""
+        """Yield the brackets and commas of `text`, and the text between them; no comments."""
         text = self._rest + text
         self._rest = ""
         at = 0
@@ -116,7 +116,7 @@ class Elements:
                 self._began = found[0] if found[0] in _INSIDE else None
             elif found["end"]:
                 self._began = None
-            else:  # half of an escape, or of what ends a comment
+            else:  # half of an escape, or of the end of a comment
                 self._rest = text[at:]
                 return
 

@@ -1,4 +1,4 @@
-"""Pages of lists: which tools give their list in pages, and what a page says about the rest."""
+"""Pages of lists: the tools that give their list in pages, and facts in a page about the rest."""
 
 from toolplan.schema.paging._arguments import Argument, Paging, may_give_pages, paging_of
 from toolplan.schema.paging._pager import PageError, Pager

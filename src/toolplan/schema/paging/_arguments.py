@@ -1,4 +1,4 @@
-"""Which arguments of a tool ask for a page of its list, recognised by names, types, neighbours."""
+"""The arguments of a tool that ask for a page of its list, by names, types and neighbours."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ _MAXIMUM: Final = re.compile(
 class Argument(Struct, frozen=True):
     """A page argument, at `path` among the arguments.
 
-    `default` is what the tool takes without it; `most` the largest value that is accepted. Each is
+    `default` is its value where it is missing; `most` the largest value that is accepted. Each is
     None where the schema and its description do not say. `is_text`: numbers are sent as text.
     `gives_all`: without a limit the tool gives all rows, as its description says; `is_nullable`:
     its default is null, which may mean the same.
@@ -96,10 +96,10 @@ class Argument(Struct, frozen=True):
 
 
 class Paging(Struct, frozen=True):
-    """How a tool gives its list in pages.
+    """The paging of a tool's list.
 
-    `page`, `offset` and `cursor` are arguments that ask for a further page; `facts` say where the
-    result speaks of its rows and of further pages.
+    `page`, `offset` and `cursor` are arguments that ask for a further page; `facts` are the paths
+    to facts about rows and further pages in the result.
     """
 
     limit: Argument | None = None
@@ -134,7 +134,7 @@ _SILENT: Final = frozenset(("title", "description", "$schema", "$id"))
 
 
 def paging_of(raw_input: Json, raw_output: Json = None, *, headers: bool = False) -> Paging | None:
-    """Return how a tool with these schemas gives its list in pages, or None where nothing says so.
+    """Return the paging of a tool with these schemas, or None where they show none.
 
     `headers`: its results come with headers, which may link to the next page. `x-pages` at the root
     of the input schema goes before all names: `false` says that the tool gives whole lists, an
@@ -240,7 +240,7 @@ _PAGE_NAMES: Final = frozenset(("limit", "offset", "page", "cursor", "pagesize",
 def _without_prefixes(fields: list[Field]) -> dict[Path, str]:
     """Return the names of page arguments without the prefix that two of them share.
 
-    `sysparm_limit` beside `sysparm_offset` is `limit`; `credit_limit` is what it is.
+    `sysparm_limit` beside `sysparm_offset` is `limit`; `credit_limit` is kept.
     """
     groups: dict[str, dict[Path, str]] = {}
     for each in fields:
@@ -324,14 +324,14 @@ class _Search:
             return False
         if _OF_PAGES.search(arg.text):
             return True
-        # where its description does not say, the result must give what it takes
+        # where its description does not say, the result must give a value for it
         if arg.name in ("after", "next", "offset"):
             return self.facts.can_continue or not self.knows_result
         return any(folded(str(path[-1])).endswith(arg.name) for path in self.facts.nexts)
 
 
 def _sure_kind(arg: _Arg) -> str | None:
-    """Return the kind of an argument whose name says it, whatever stands beside it."""
+    """Return the kind of an argument whose name alone shows it."""
     number = arg.may_be(*_NUMBERS)
     if arg.name in names.LIMITS and (number or arg.has_digits):
         return None if arg.is_other else "limit"

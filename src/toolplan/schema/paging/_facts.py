@@ -1,4 +1,4 @@
-"""Where the results of a tool speak of their rows and of further pages: by names and types."""
+"""The places of facts about rows and further pages in results, found by names and types."""
 
 from __future__ import annotations
 
@@ -112,10 +112,10 @@ def whole(value: Json) -> int | None:
 
 
 class Facts(Struct, frozen=True):
-    """Paths in a result, those that say most first.
+    """Paths to facts in a result, the most exact first.
 
-    `rows` is None where no list, or none of several, is the list of rows. `counts` may be totals
-    or the number of rows of the page.
+    `rows` is None where it is not clear which list is the list of rows, if any. `counts` may be
+    totals or the number of rows of the page.
     """
 
     rows: Path | None = None
@@ -152,7 +152,7 @@ def facts_of(
     declared: Mapping[str, Json] = {},
     args: frozenset[str] = frozenset(),
 ) -> Facts:
-    """Return where results of a flat schema speak of pages.
+    """Return the paths to facts about pages in results of a flat schema.
 
     `is_paged`: the tool has page arguments, `args` are their folded names. `declared` are paths
     that the tool states itself, by kind.

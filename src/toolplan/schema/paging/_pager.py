@@ -1,4 +1,4 @@
-"""The pages of one call: which to ask for next, and the list that they make together."""
+"""The pages of one call: the next ones to ask for, and the list that they make together."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class PageError(ToolplanError):
 
 
 class Pager:
-    """The pages of one call. It makes no call: it says which are to be made, and takes results.
+    """The pages of one call. It makes no call: it names the next pages, and takes results.
 
     Page 0 is the call as the plan has it. Numbered pages of a known total may be asked for at the
     same time; with a cursor each page gives the next.
@@ -37,9 +37,9 @@ class Pager:
     Attributes:
         waiting: the pages that can be asked for now, and have not been.
         complete: whether no further page is asked for.
-        more: whether rows follow the last page all the same, and why it is not known or not asked.
+        more: whether rows follow the last page, and the reason if that is unknown or not asked.
         rows: the number of rows so far.
-        total: the number of all rows as the first page says it, at `total_path` in it.
+        total: the number of all rows as the first page states it, at `total_path` in it.
     """
 
     def __init__(self, paging: Paging, args: Mapping[str, Json], max_pages: int) -> None:
@@ -66,7 +66,7 @@ class Pager:
         return dict(self._overlays[page])
 
     def take(self, page: int, output: Json, stated: Mapping[str, Json] = {}) -> None:
-        """Take the result of `page`, and what headers stated about it.
+        """Take the result of `page`, and the statements of headers about it.
 
         Raises:
             PageError: a cursor or a page came twice, or a page has no list.
@@ -111,7 +111,7 @@ class Pager:
         rows = at(self._outputs[page], path)
         return rows if isinstance(rows, list) else []
 
-    # What comes next
+    # The next pages
 
     def _go_on(self, last: int) -> None:
         """Ask for the pages behind `last`, or end."""

@@ -1,4 +1,4 @@
-"""What a result says about its rows and about further pages, and what its number of rows shows."""
+"""Statements of a result about its rows and further pages; conclusions from its number of rows."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ _STATED_STEP: Final = 50
 
 
 class Page(Struct, frozen=True):
-    """What one result says: its rows, and about others.
+    """The statements of one result about its rows and about others.
 
-    None: it does not say. `next` is the cursor of the next page or a link to it; `has_next` says
-    whether there is one. `is_total_sure`: as many rows are all of them, and what is
+    None: not stated. `next` is the cursor of the next page or a link to it; `has_next` says
+    whether there is one. `is_total_sure`: as many rows are all of them, and the value
     at `total_path` counts them. `is_at_least`: there may be more rows than `total`.
     """
 
@@ -57,9 +57,9 @@ class Verdict(Struct, frozen=True):
 
 
 def page_of(output: Json, paging: Paging | None = None, stated: Mapping[str, Json] = {}) -> Page:
-    """Return what `output`, a result of a tool, says about pages.
+    """Return the statements of `output`, a result of a tool, about pages.
 
-    `stated` is what came beside it, as headers of a response say it (`next_link`).
+    `stated` are the statements beside it, as in headers of a response (`next_link`).
     """
     if isinstance(output, list):
         page = Page(len(output), ())
@@ -112,7 +112,7 @@ def _of_object(output: dict[str, Json], paging: Paging | None) -> Page:
 
 
 def _counted(page: Page, output: dict[str, Json], facts: Facts) -> Page:
-    """Return `page` with the number of all rows, as far as the result says it."""
+    """Return `page` with the number of all rows, as far as the result states it."""
     for path in facts.totals:
         total = whole(at(output, path))
         if total is not None and total >= (page.rows or 0):  # less counts something else
@@ -147,7 +147,7 @@ def _first_integer(output: dict[str, Json], paths: tuple[Path, ...]) -> int | No
 def verdict_on(page: Page, paging: Paging | None, args: Mapping[str, Json]) -> Verdict:
     """Return whether rows follow those of `page`, the result of a call with `args`.
 
-    What the result says goes before what can be concluded from the number of its rows.
+    Statements of the result go before conclusions from the number of its rows.
     """
     rows, before = page.rows, _before(page, paging, args)
     if page.more or (page.has_next and page.more is None and rows != 0):
@@ -165,7 +165,7 @@ def verdict_on(page: Page, paging: Paging | None, args: Mapping[str, Json]) -> V
         is_last = number - paging.first_page + 1 >= page.pages
         return Verdict(False) if is_last else Verdict(True, "pages")
     if page.pages is not None and page.pages > 1 and (paging is None or not paging.arguments):
-        return Verdict(None, "pages")  # which one this is, is not known
+        return Verdict(None, "pages")  # the number of this page is unknown
     return _by_limit(rows, paging, args)
 
 
@@ -191,7 +191,7 @@ def _by_limit(rows: int, paging: Paging | None, args: Mapping[str, Json]) -> Ver
 
 
 def _before(page: Page, paging: Paging | None, args: Mapping[str, Json]) -> int:
-    """Return the number of rows before those of `page`, as far as the arguments say."""
+    """Return the number of rows before those of `page`, as far as the arguments show it."""
     if paging is None:
         return 0
     if paging.offset is not None:
@@ -220,7 +220,7 @@ _LINK_HEADER: Final = re.compile(r'<([^>]*)>((?:"(?:[^"\\]|\\.)*"|[^"<])*)')
 _RELS: Final = frozenset({"next", "prev", "previous", "first", "last"})
 _HEADER: Final = re.compile(r"(?:x-)?(?:(?:ms|wp|pagination|paging)-)?(.+)")
 _OWN: Final = ("x-", "total-", "pagination-", "paging-")
-"""How the names of headers begin that speak of pages: `size` and `last` are also others."""
+"""Prefixes of headers about pages: `size` and `last` alone may be other headers."""
 _COUNT_HEADERS: Final = names.TOTALS | names.WEAK_TOTALS | {"count", "resultcount"}
 _PAGE_HEADERS: Final = names.PAGE_COUNTS | names.WEAK_PAGE_COUNTS
 _MORE_HEADERS: Final = names.MORE | {"more"}
@@ -228,11 +228,11 @@ _NEXT_HEADERS: Final = names.NEXT | {"next", "continuation"}
 
 
 def next_link(headers: Mapping[str, str]) -> dict[str, Json]:
-    """Return what the headers of a response say about pages.
+    """Return the statements of the headers of a response about pages.
 
-    That is `total`, `pages`, `more`, and `next`: a link or a cursor, None where no page follows.
+    They are `total`, `pages`, `more`, and `next`: a link or a cursor, None where no page follows.
     The names of `headers` are in lower case. A `Link` header without `rel="next"` says that no page
-    follows where it speaks of pages at all.
+    follows where it is about pages at all.
     """
     said: dict[str, Json] = {}
     if (total := whole(headers.get("content-range", "").partition("/")[2].strip())) is not None:
@@ -256,7 +256,7 @@ def next_link(headers: Mapping[str, str]) -> dict[str, Json]:
 
 
 def _of_header(text: str) -> dict[str, Json]:
-    """Return what a header says that is a JSON object about pages, as `X-Pagination` often is."""
+    """Return the statements of a header that is a JSON object about pages, like `X-Pagination`."""
     try:
         value: Json = json.loads(text)
     except (ValueError, RecursionError):
@@ -274,7 +274,7 @@ def _of_header(text: str) -> dict[str, Json]:
 
 
 def _relations(parameters: str) -> frozenset[str]:
-    """Return what `rel`, among the parameters of a link, says; the first one counts."""
+    """Return the values of `rel` among the parameters of a link; the first `rel` counts."""
     found = (m[2] or m[3] or "" for m in _PARAMETER.finditer(parameters) if m[1].lower() == "rel")
     return frozenset(next(found, "").lower().split())
 
@@ -351,7 +351,7 @@ _MOST_SEARCHED: Final = 500
 
 
 def total_in_words(output: Json, page: Page) -> int | None:
-    """Return the number of all rows where a text beside them, or in the last one's place, says it.
+    """Return the number of all rows that a text beside them, or in the last one's place, states.
 
     Such texts are `Showing 1-50 of 120 results`, `0-49/120`, and `... and 70 more`.
     """

@@ -72,7 +72,7 @@ class FailuresAsAnswers(httpx2.AsyncBaseTransport):
                     response.status_code, headers=plain_headers(response), stream=stream
                 )
             if request.method == "GET":
-                # it is for notifications, and optional: what is no stream says nothing else
+                # the stream of notifications is optional: another answer means that there is none
                 await response.aclose()
                 return httpx2.Response(response.status_code, headers=plain_headers(response))
             response = await whole(response, request, MAX_BODY_BYTES)

@@ -80,7 +80,7 @@ class StandardError:
     def ending(self, wait_s: float) -> str:
         """Return the last lines, after at most `wait_s` seconds for the rest to come in.
 
-        They are what fits into 1,000 characters: the cause is at the end.
+        They have at most 1,000 characters: the cause is at the end.
         """
         self._thread.join(wait_s)
         text = "\n".join([*self._lines])
@@ -110,7 +110,7 @@ class StandardError:
 
 
 def _process_of(server: StdioServer) -> StdioServerParameters:
-    """Return what starts the process; its command may also stand beside this Python.
+    """Return the parameters of the process; its command may also stand beside this Python.
 
     So `toolplan` is found in an environment that is not activated.
     """
@@ -126,7 +126,7 @@ def _process_of(server: StdioServer) -> StdioServerParameters:
         env=dict(server.env),
         cwd=server.cwd,
     )
-    # bytes that are not UTF-8 stay what they are, and fail the one answer that has them
+    # bytes that are not UTF-8 are kept, and fail only the answer that has them
     return process.model_copy(update={"encoding_error_handler": "surrogateescape"})
 
 
@@ -169,7 +169,7 @@ _Target: TypeAlias = (
     AbstractAsyncContextManager[tuple[Interceptor, Interceptor]] | SdkServer[Any] | MCPServer[Any]
 )
 OnEvent: TypeAlias = Callable[[Notice], None]
-"""Called with what happens to servers, from threads of the source; it should be quick."""
+"""Called with each notice about servers, from threads of the source; it should be quick."""
 
 _CALLED: Final[TypeAdapter[Called]] = TypeAdapter(CallToolResult | InputRequiredResult)
 _LISTEN_AGAIN_S: Final = 1.0
@@ -189,11 +189,11 @@ class Terms(Struct, frozen=True):
     trusted: Collection[str] = ()
 
     def report(self, notice: Notice) -> None:
-        """Call `on_event` with `notice`; what it raises is logged and ends no connection."""
+        """Call `on_event` with `notice`; an error in it is logged and ends no connection."""
         try:
             if self.on_event is not None:
                 self.on_event(notice)
-        except Exception:  # code of somebody else
+        except Exception:  # third-party code
             _LOG.exception("A watcher of MCP servers failed.")
 
 
@@ -228,7 +228,7 @@ class Link:
         The task that entered it must exit it.
 
         Raises:
-            Exception: of many kinds; `reason_of` says what they mean.
+            Exception: of many kinds; `reason_of` explains them.
         """
         async with Client(
             self._target(),
@@ -268,7 +268,7 @@ class Link:
         async with self._listing_now:
             if (known := self.known) is not None:
                 return known
-            # what is reported while the pages come in makes the next call look again
+            # a change reported while the pages come in makes the next call look again
             self._is_stale = False
             before = self._listing
             try:
@@ -318,7 +318,7 @@ class Link:
             except ListenNotSupportedError:
                 return
             except (MCPError, SubscriptionLost, TimeoutError):
-                self.stale()  # what was reported in between is not reported again
+                self.stale()  # changes reported in between are not reported again
             await anyio.sleep(_LISTEN_AGAIN_S)
 
     async def _page(self, cursor: str | None) -> Page:

@@ -53,7 +53,7 @@ class Listed(NamedTuple):
 
 
 class Listing(Struct, frozen=True, dict=True):
-    """What a server lists: tools by its own names, what is not offered, and who the server is."""
+    """The listing of a server: tools by its own names, those refused, and its identity."""
 
     tools: Mapping[str, Listed]
     refused: tuple[ToolRefused, ...] = ()

@@ -1,7 +1,7 @@
 """OAuth providers of the SDK, one for each server, and the requests that carry their tokens.
 
-The SDK's provider finds the authorization server, registers, exchanges and renews. What it does not
-do is decided here: only `toolplan login` asks a person, a token is renewed before it ends, and a
+The SDK's provider finds the authorization server, registers, exchanges and renews. The rest is
+decided here: only `toolplan login` asks a person, a token is renewed before it ends, and a
 sign-in is kept. Its own flow holds a lock while a request is under way, so that calls on one
 connection would wait for each other: here it only gets tokens, and the requests go past it.
 """
@@ -59,7 +59,7 @@ _FOREIGN: Final = (
     "This is not the sign-in that toolplan waits for. Nothing was done.",
 )
 
-# what it logs holds answers of authorization servers, with tokens in them
+# its log holds answers of authorization servers, with tokens in them
 logging.getLogger(oauth2.__name__).addFilter(lambda _: False)
 
 
@@ -93,7 +93,7 @@ class Redirects:
         await anyio.to_thread.run_sync(self._show, url)  # some browsers keep the terminal
 
     async def answer(self) -> AuthorizationCodeResult:
-        """Return what the browser brought back."""
+        """Return the authorization code that the browser brought back."""
         try:
             fields = await asyncio.wait_for(self._came, self._wait_s)
         except TimeoutError:
@@ -128,7 +128,7 @@ class Redirects:
 
 
 class _Provider(OAuthClientProvider):
-    """What both providers have in common: no storage of the SDK's form, and the entry's scope."""
+    """The common parts of both providers: no storage of the SDK's form, and the entry's scope."""
 
     oauth: OAuth
 
@@ -139,7 +139,7 @@ class _Provider(OAuthClientProvider):
         return None if valid is None else valid.access_token
 
     async def load(self, *, again: bool = False) -> None:
-        """Read what is kept; `again`, since another process may have renewed it."""
+        """Read the kept sign-in; `again`, since another process may have renewed it."""
 
     async def get_tokens(self) -> OAuthToken | None:
         return None
@@ -232,7 +232,7 @@ class Person(_Provider):
         return await super()._perform_authorization()
 
     async def set_tokens(self, tokens: OAuthToken) -> None:
-        """Keep new tokens, and what it takes to renew them."""
+        """Keep new tokens, and the data to renew them."""
         context = self.context
         if context.client_info is None:
             return
@@ -248,11 +248,11 @@ class Person(_Provider):
 
 
 class Access:
-    """The tokens of one server, whatever connection uses them.
+    """The tokens of one server, for all its connections.
 
     Attributes:
         mask_tokens: hides the tokens, which are long and random, in results too.
-        wants_sign_in: whether the server gives nothing before somebody signs in.
+        wants_sign_in: whether the server gives nothing before a sign-in.
         provider: fetches tokens; None for a server without sign-in.
     """
 
@@ -264,7 +264,7 @@ class Access:
         sign_ins: SignIns | None,
         asks: Redirects | None,
     ) -> None:
-        """Use what `sign_ins` keeps; `mask` gets every secret, and `asks` asks a person once."""
+        """Use the sign-in kept in `sign_ins`; `mask` gets each secret, `asks` asks a person once."""
         self.mask_tokens = Mask(())
         self.wants_sign_in = False
         self._name = name
@@ -394,7 +394,7 @@ class Access:
             is_renewable = context.can_refresh_token()
             is_expired = is_renewable if refusal is None else refusal.status_code == 401
             if is_expired:
-                context.token_expiry_time = 1.0  # its time has come, whatever it says
+                context.token_expiry_time = 1.0  # expired, despite its stated end
             if refusal is not None or is_renewable:
                 await self._flow(provider, request, inner, refusal)
         return None if provider.token == used else provider.token

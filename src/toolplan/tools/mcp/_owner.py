@@ -45,7 +45,7 @@ _TRIES_OF_WHAT_WAS_NOT_SENT: Final = 3
 
 
 class Request(Struct, frozen=True):
-    """A call of a tool: the tool as it was listed, and what it is called with.
+    """A call of a tool: the tool as it was listed, and the parameters of the call.
 
     Attributes:
         server: the name of the server.
@@ -55,7 +55,7 @@ class Request(Struct, frozen=True):
         roomy: results may have a property that the tool's output schema does not name.
         arguments: of the call.
         progress: called with the call's progress, or None.
-        meta: what goes with the call: trace headers, and its idempotency key.
+        meta: metadata of the call: trace headers, and its idempotency key.
     """
 
     server: str
@@ -117,12 +117,12 @@ class Owner:
             self._scope.cancel()
 
     async def listing(self) -> Listing:
-        """Return what the server lists now."""
+        """Return the current listing of the server."""
         link = await self._linked()
         try:
             with anyio.fail_after(self._terms.start_timeout_s):
                 listing = await link.listing()
-        except Exception as error:  # whatever the SDK lets through
+        except Exception as error:  # any error that the SDK lets through
             raise Unreachable(self._sentence(reason_of(error))) from error
         for refused in listing.refused:
             if refused not in self._refused_reported:
@@ -178,7 +178,7 @@ class Owner:
                     raise ToolError(self._mask(clean(error.message))) from error
                 if delivery.begun or not link.over.is_set():
                     raise self._failure(reason_of(error), delivery) from error
-            except Exception as error:  # whatever the SDK lets through
+            except Exception as error:  # any error that the SDK lets through
                 if delivery.answer is None:
                     raise self._failure(reason_of(error), delivery) from error
                 what = "The tool was called, and its answer is not valid in the protocol"

@@ -1,4 +1,4 @@
-"""What a call of a tool gives, as plain JSON."""
+"""The result of a tool call, as plain JSON."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _WRAPPER_KEYS: Final = frozenset({"$defs", "$schema", "additionalProperties", "t
 
 
 def unwrapped_schema(schema: Json) -> Json | None:
-    """Return the schema of what is in the wrapper, or None where `schema` is none.
+    """Return the schema of the wrapped value, or None where `schema` is not a wrapper.
 
     A wrapper is an object with the one property `result`, which is required and is not an object
     itself.
@@ -67,7 +67,7 @@ def has_room(schema: Json | None) -> bool:
 
 
 class Result(NamedTuple):
-    """What a call gave: plain JSON, the label that the server states, and what has no place."""
+    """The result of a call: plain JSON, the server's label, and a note of omitted content."""
 
     value: Json
     stated: StatedLabel | None = None
@@ -75,15 +75,15 @@ class Result(NamedTuple):
 
 
 def result_of(result: CallToolResult, *, wrapped: bool, roomy: bool = True) -> Result:
-    """Return what a call gave: its structured content, or else its texts.
+    """Return the result of a call: its structured content, or else its texts.
 
-    One text is given as it is, or as what it says where it is a JSON object or list; several
+    One text is given as it is, or as its value where it is a JSON object or list; several
     contents are a list. Pictures, sound and files are described by kind, size and SHA-256, and the
     latest are kept in `MEDIA`. Beside structured content that is an object the descriptions are its
     property `content`, where the tool's output schema has room for it (`has_room`).
 
     Args:
-        result: what came over the wire.
+        result: as it was received.
         wrapped: the tool's output schema is a wrapper (`unwrapped_schema`).
         roomy: the tool's output schema has room for another property.
 
@@ -115,10 +115,10 @@ def result_of(result: CallToolResult, *, wrapped: bool, roomy: bool = True) -> R
 
 
 def stated_label(result: CallToolResult) -> StatedLabel | None:
-    """Return what a server states in `_meta.ifc` of a result, or of its contents; None if nothing.
+    """Return the label in `_meta.ifc` of a result, or of its contents; None if there is none.
 
     Servers write an object there with `integrity` ("trusted", "untrusted") and `confidentiality`
-    ("public", or who may read it). Nothing raises a label, and what cannot be read lowers it.
+    ("public", or who may read it). Nothing raises a label, and an unreadable one lowers it.
     """
     metas = (result.meta, *(each.meta for each in result.content))
     found: list[object] = [meta["ifc"] for meta in metas if meta and "ifc" in meta]
@@ -133,7 +133,7 @@ def stated_label(result: CallToolResult) -> StatedLabel | None:
 
 
 def _value(content: ContentBlock) -> Json:
-    """Return what one content says: a text that is a JSON object or list is read."""
+    """Return the value of one content: a text that is a JSON object or list is read."""
     if not isinstance(content, TextContent):
         return MEDIA.described(content)
     if not content.text.lstrip(" \t\r\n").startswith(("{", "[")):

@@ -1,4 +1,4 @@
-"""What passes over a connection: what was sent, JSON-RPC read leniently, texts fit to be shown.
+"""Messages of a connection: as they were sent, JSON-RPC read leniently, texts fit to be shown.
 
 The SDK keeps of a tool only the fields that it knows, and drops a whole page for one tool that it
 cannot read. Pins need every field, and one bad tool may not take the others away; so pages are
@@ -98,7 +98,7 @@ def mark_as_not_sent() -> None:
 
 
 class Interceptor(ObjectReceiveStream[Incoming], ObjectSendStream[SessionMessage]):
-    """Both streams of a connection. Nothing that a server can say makes it raise."""
+    """Both streams of a connection. No message of a server makes it raise."""
 
     def __init__(
         self,
@@ -127,7 +127,7 @@ class Interceptor(ObjectReceiveStream[Incoming], ObjectSendStream[SessionMessage
 
     @property
     def last_context(self) -> object:
-        """What the SDK reads of a stream that carries the sender's context variables."""
+        """The attribute, read by the SDK, of a stream that carries the sender's context variables."""
         return getattr(self._streams[0], "last_context", None)
 
     async def receive(self) -> Incoming:
@@ -177,7 +177,7 @@ class Interceptor(ObjectReceiveStream[Incoming], ObjectSendStream[SessionMessage
                 pass
 
     def plain(self, fault: Exception) -> list[SessionMessage]:
-        """Return what the server wrote as messages, where the SDK could not read it."""
+        """Return the server's text as messages, where the SDK could not read it."""
         sent = fault.object if isinstance(fault, UnicodeEncodeError) else _sent_in(fault)
         if isinstance(sent, str):
             return [SessionMessage(each) for each in read_messages(sent, self._waiting)]
@@ -230,7 +230,7 @@ def _bare(tool: object) -> dict[str, Any]:
 
 
 def _sent_in(fault: Exception) -> object:
-    """Return what could not be read: the text, or the JSON in it."""
+    """Return the unreadable input: the text, or the JSON in it."""
     errors = fault.errors(include_url=False) if isinstance(fault, ValidationError) else ()
     for error in errors:
         kind, place = error["type"], error["loc"]
@@ -341,13 +341,13 @@ def _message(sent: dict[str, Any], waiting: Waiting) -> JSONRPCMessage | None:
 
 
 def _asked(sent: object, waiting: Waiting) -> RequestId | None:
-    """Return which request an id means: servers write 3 as "3" and as 3.0."""
+    """Return the waiting request that an id means: servers write 3 as "3" and as 3.0."""
     said = str(sent).strip().removesuffix(".0")
     return next((each for each in waiting if str(each) == said), None)
 
 
 def _error(asked: RequestId, fields: dict[str, Any]) -> JSONRPCMessage:
-    """Return an error with the server's words, in whatever form they came."""
+    """Return an error with the server's words, which may have any form."""
     sent, words, data = fields.get("code"), fields.get("message") or fields, fields.get("data")
     code = own_code(sent) if type(sent) is int else INTERNAL_ERROR
     text = words if isinstance(words, str) else _shown(words)
@@ -405,7 +405,7 @@ def _shown(value: object) -> str:
 
 
 def words_of(text: str) -> str:
-    """Return what a server wrote, cut; of a web page its title."""
+    """Return the text of a server, cut; of a web page its title."""
     words = page_title(text) or " ".join(text[: 4 * _LONGEST_WORDS].split())
     return clean(words, _LONGEST_WORDS)
 

@@ -1,4 +1,4 @@
-"""What happens to servers while they are used, as values.
+"""Events of servers while they are used, as values.
 
 Texts come from servers: control characters and secrets are out of them, and they are cut.
 """
@@ -37,7 +37,7 @@ class ServerSaid(Struct, frozen=True):
 
 
 class ToolsChanged(Struct, frozen=True):
-    """A server lists other tools than before; what has changed is not called any more."""
+    """A server lists other tools than before; changed tools are not called any more."""
 
     server: str
     new: tuple[str, ...]

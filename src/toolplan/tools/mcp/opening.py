@@ -1,4 +1,4 @@
-"""MCP configurations as a source of tools: shows what it starts, and refuses what has changed.
+"""MCP configurations as a source of tools: shows started commands, and refuses changed tools.
 
 Which commands and which changed tools were shown to the user is kept in the data folder.
 """
@@ -37,16 +37,16 @@ _MOST_NAMES: Final = 4
 _SHOWN: Final = "shown.json"
 _MOST_SHOWN: Final = 10_000
 COMMANDS: Final = "commands"
-"""What `shown` calls the commands that start servers."""
+"""The kind, in `shown`, of the commands that start servers."""
 
 
 class McpToolSource:
     """The servers of an MCP configuration, `{"mcpServers": {…}}`.
 
     New tools are pinned in `toolplan.lock.json` beside the configuration. A tool that differs from
-    its pin can be planned with, but not called, until it is accepted. What a server says of its
-    tools can only raise what they may change, until a person accepts it or `[sources.SERVER]` of
-    the settings says `trusted = true`. `"toolplan": {"insights": "module:attribute"}` names
+    its pin can be planned with, but not called, until it is accepted. The claims of a server
+    about its tools can only raise their effects, until a person accepts them or `[sources.SERVER]`
+    of the settings says `trusted = true`. `"toolplan": {"insights": "module:attribute"}` names
     functions that find insights.
     """
 
@@ -124,7 +124,7 @@ class McpToolSource:
 def _statuses(
     servers: Mapping[str, Server], source: McpSource, sign_ins: SignIns, tools: Toolbox
 ) -> Iterator[ServerStatus]:
-    """Yield how each server was found, and who is signed in to it."""
+    """Yield the status of each server, with the user who is signed in to it."""
     counts = Counter(tool.source for tool in tools.values())
     for name, server in servers.items():
         if name in source.sign_ins_wanted:
@@ -180,7 +180,7 @@ def _pinned(tools: Toolbox, path: Path, lock: Path, context: SourceContext) -> T
 
 
 def _answered(pins: Pins, tools: Toolbox, path: Path, context: SourceContext) -> Pins:
-    """Ask once for each server whether what it claims of its tools counts; return the pins."""
+    """Ask once for each server whether its claims about its tools count; return the pins."""
     waiting: dict[str, list[str]] = {}
     for name in () if context.accepts else pins.claims(tools):
         waiting.setdefault(tools[name].source, []).append(name)
@@ -209,7 +209,7 @@ def _answered(pins: Pins, tools: Toolbox, path: Path, context: SourceContext) ->
 
 
 def _report_changes(changes: Sequence[RefusedTool], path: Path, context: SourceContext) -> None:
-    """Report what has changed; the same change of many tools is reported once."""
+    """Report changed tools; the same change of many tools is reported once."""
     alike: dict[tuple[str, ...], list[str]] = {}
     for change in changes:
         alike.setdefault(change.lines, []).append(change.name)
@@ -246,20 +246,20 @@ def _report(note: Callable[[str], None], notice: Notice) -> None:
 
 
 def shown(data: Path, what: str) -> dict[str, str]:
-    """Return the digests of what was shown, by name: of commands, or of tools beside a lock."""
+    """Return the digests, by name, of shown items: of commands, or of tools beside a lock."""
     found = _read(data / _SHOWN).get(what)
     table = cast("dict[str, object]", found) if isinstance(found, dict) else {}
     return {name: text for name, text in table.items() if isinstance(text, str)}
 
 
 def keep_shown(data: Path, what: str, digests: Mapping[str, str]) -> None:
-    """Keep that something was shown; where it cannot be written, it is shown again."""
+    """Record shown items; where the record cannot be written, they are shown again."""
     path = data / _SHOWN
     with suppress(OSError):
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with locked(path):
             known = _read(path)
-            # a tool that is no more changed is shown again when it changes again
+            # a tool that is no longer changed is shown again when it changes again
             before = shown(data, what) if what == COMMANDS else {}
             known = {**known, what: {**before, **digests}}
             write_whole(path, json.dumps(dict([*known.items()][-_MOST_SHOWN:])))

@@ -25,17 +25,17 @@ MAX_CONFIG_BYTES: Final = 1_000_000
 MAX_SERVERS: Final = 100
 
 SERVER_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
-"""What a server may be called: `server.tool` is then a tool's name in every dialect."""
+"""Valid names of servers: `server.tool` is then a tool's name in every dialect."""
 
 _LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 _STDIO_FIELDS: Final = ("command", "args", "env", "cwd")
 _HTTP_FIELDS: Final = ("url", "headers", "oauth")
 _HEADER_NAME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
-_IGNORED: Final = frozenset(  # what other clients keep there; none of it approves anything
+_IGNORED: Final = frozenset(  # fields of other clients; they approve nothing here
     {"alwaysAllow", "autoApprove", "description", "icon", "name", "timeout"}
 )
 
-Transport: TypeAlias = Literal[  # what clients write, from whose files servers are taken
+Transport: TypeAlias = Literal[  # spellings of clients from whose files servers are taken
     "stdio", "http", "streamable-http", "streamable_http", "streamableHttp", "sse"
 ]
 
@@ -47,7 +47,7 @@ class _Entry(BaseModel):
 
     @classmethod
     def read(cls, value: object, place: str) -> Self:
-        """Return the entry that `value` says; a field that is null is not there."""
+        """Return the entry in `value`; a field that is null is not there."""
         if not isinstance(value, dict):
             raise ToolObjectError(f"{place} must be an object.")
         fields = cast("dict[str, object]", value)
@@ -64,7 +64,7 @@ class _Entry(BaseModel):
 
 
 class OAuth(_Entry):
-    """How a token for a server is got.
+    """Settings for the tokens of a server.
 
     Attributes:
         grant: a person signs in (`authorization_code`), or a machine does (`client_credentials`).
@@ -73,8 +73,8 @@ class OAuth(_Entry):
         client_id: of a client that the authorization server knows; "" for none.
         client_secret: of that client; "" for none.
         client_metadata_url: an https address that describes the client, and is its id; "" for none.
-        scope: what is asked for, in words with spaces between; "" is what the server asks for.
-        redirect_port: where the browser comes back to, on 127.0.0.1; 0 is any free port.
+        scope: the requested scope, words with spaces between; "" is the one the server asks for.
+        redirect_port: the port of 127.0.0.1 to which the browser returns; 0 is any free one.
     """
 
     model_config = ConfigDict(str_strip_whitespace=True)
@@ -119,12 +119,12 @@ class HttpServer:
     """A server that is spoken to over HTTP.
 
     Attributes:
-        url: where it is.
+        url: its address.
         headers: sent with each request.
         transport: streamable HTTP, or the older SSE.
         secrets: texts that may never be shown.
         timeout_s: seconds for each call; None is the source's.
-        oauth: how a token is got, where the entry says it.
+        oauth: settings for its tokens, where the entry has them.
         disabled_tools: its tools that are not offered, by its own names.
     """
 
@@ -178,7 +178,7 @@ class _ServerEntry(_Entry):
 
 
 class Command(Struct, frozen=True):
-    """What would be started for a server. `digest` (SHA-256, hex) changes when the command does."""
+    """The command that would start a server; `digest` (SHA-256, hex) changes with the command."""
 
     server: str
     line: str
@@ -232,7 +232,7 @@ def commands(servers: Mapping[str, Server]) -> list[Command]:
 
 
 def place_of(server: Server) -> dict[str, Json]:
-    """Return what `server` is, without secrets: a part of the identity that pins hold."""
+    """Return a description of `server`, without secrets: a part of the identity that pins hold."""
     match server:
         case StdioServer():
             return {
@@ -407,7 +407,7 @@ def _line(server: StdioServer) -> str:
 
 
 def _shown_args(args: tuple[str, ...]) -> Iterator[str]:
-    """Yield `args` with stars for what an option like `--api-key` is given."""
+    """Yield `args` with stars for the value of an option like `--api-key`."""
     hides_next = False
     for arg in args:
         option, equals, _ = arg.partition("=")

@@ -33,14 +33,14 @@ _USABLE: Final = 1.0  # backends below it keep nothing, or keep it unencrypted
 
 
 class SignIn(BaseModel):
-    """A sign-in to one server: the tokens, and what it takes to renew them.
+    """A sign-in to one server: the tokens, and the data to renew them.
 
     Attributes:
         tokens: for the server, and for new tokens.
         expires_at: when the access token ends, in seconds since the epoch; None is not known.
         client: the registration at the authorization server.
         metadata: of the authorization server; a token is renewed nowhere else.
-        resource: what the server said of itself.
+        resource: the server's metadata about itself.
         issuer: the authorization server.
     """
 
@@ -59,7 +59,7 @@ class Standing(NamedTuple):
 
     Attributes:
         issuer: the authorization server.
-        scope: what was given.
+        scope: the granted scope.
         kept_in: where the sign-in is kept, for a person.
         expires_at: when the access token ends, as "2026-11-22 22:05 UTC"; None is not known.
         renews: whether it is renewed by itself.
@@ -88,7 +88,7 @@ class SignIns:
     def __init__(self, data: Path, tools: str = "FILE") -> None:
         """Use the system's key ring, and files below the folder `data` where there is none.
 
-        `tools` is what `--tools` names the servers with, for commands that are shown to people.
+        `tools` is the value of `--tools` for the servers, for commands that are shown to people.
         """
         self._folder = data / FOLDER
         self._tools = tools
@@ -202,7 +202,7 @@ def _key_ring() -> object | None:
 
 
 def try_key_ring() -> str:
-    """Read the system's key ring, if there is one; return what is used."""
+    """Read the system's key ring, if there is one; return the storage in use, as a clause."""
     ring: Any = _key_ring()
     if ring is None:
         return "no key ring here, so sign-ins are kept in files"

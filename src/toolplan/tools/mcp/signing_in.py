@@ -44,10 +44,10 @@ def sign_in(
         server: the server.
         sign_ins: where the sign-in is kept.
         show: called with the address at which the person signs in.
-        wait_s: how long is waited for that person, in seconds.
+        wait_s: seconds to wait for that person.
 
     Raises:
-        ToolplanError: the server takes no sign-in of a person, or it came to none.
+        ToolplanError: the server takes no sign-in of a person, or the sign-in failed.
     """
     known = _for_people(name, server)
     before, port = sign_ins.get(known), (known.oauth or OAuth()).redirect_port

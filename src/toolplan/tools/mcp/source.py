@@ -66,7 +66,7 @@ def tools_of(
     """Yield the tools of all servers, in the order in which they are listed.
 
     Args:
-        listings: what each server lists, by its name.
+        listings: the listing of each server, by its name.
         call_to: gives the function that calls a tool.
     """
     sent = {
@@ -139,7 +139,7 @@ class Closed(Exception):
 async def run_in(
     loop: asyncio.AbstractEventLoop, make: Callable[[], Coroutine[Any, Any, _Result]]
 ) -> _Result:
-    """Return what the coroutine of `make` returns in `loop`; cancelling this cancels it.
+    """Return the result of the coroutine of `make`, run in `loop`; cancelling this cancels it.
 
     It gets the caller's context variables.
 
@@ -171,7 +171,7 @@ class Options(TypedDict, total=False):
     """The options of a connection.
 
     Attributes:
-        on_event: called with what happens to servers while they are used.
+        on_event: called with events of servers while they are used.
         timeout_s: seconds for each call, where the server's entry says nothing; 30 by default.
         start_timeout_s: seconds for a server to start and list its tools; 30 by default.
         recheck_s: seconds after which a server's tools are listed again before a call, so that
@@ -180,7 +180,7 @@ class Options(TypedDict, total=False):
         sign_ins: the sign-ins of the user; without them only machines sign in.
         asks: asks a person to sign in where a server wants it; None asks none.
         trusted: servers that are believed when they say that a tool only reads, or destroys
-            nothing, or may be called twice. What others say can only raise what a tool may change.
+            nothing, or may be called twice. Claims of others can only raise the effects of a tool.
     """
 
     on_event: OnEvent | None
@@ -194,7 +194,7 @@ class Options(TypedDict, total=False):
 
 
 class SignInNeeded(ToolObjectError):
-    """No tools can be used before somebody signs in; the message holds the command."""
+    """No tools can be used before a sign-in; the message holds the command."""
 
     def __init__(self, message: str, help: str | None = None) -> None:
         help = help or "Sign in with the command above, then run this again."
@@ -225,14 +225,14 @@ class McpSource:
 
     @property
     def sign_ins_wanted(self) -> tuple[str, ...]:
-        """The servers that give nothing before somebody signs in to them."""
+        """The servers that give nothing before a sign-in."""
         return tuple(name for name, owner in self._owners.items() if owner.wants_sign_in)
 
     def toolbox(self, grace_s: float | None = None) -> Toolbox:
         """Start the servers that do not run yet, and return the tools of all of them.
 
-        A server that cannot be started or asked is left out: `faults` says why. The tools hold
-        what they were listed as: one that its server changes later is not called any more.
+        A server that cannot be started or asked is left out: `faults` says why. The tools stay
+        as they were listed: one that its server changes later is not called any more.
 
         Args:
             grace_s: seconds after the latest answer of a server in which the others are waited
@@ -261,7 +261,7 @@ class McpSource:
         return self._toolbox(dict(self._listed))  # the connections' thread may change it meanwhile
 
     async def tools(self) -> Toolbox:
-        """Return what `toolbox` gives, to a coroutine, in whatever event loop.
+        """Return the result of `toolbox` to a coroutine, in any event loop.
 
         Raises:
             ToolObjectError: none of the servers can be used, or the source is closed.
