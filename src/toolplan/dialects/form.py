@@ -245,7 +245,7 @@ CANONICAL_PLACES: Final = Places(("/steps",), {})
 
 
 class Form(Struct, frozen=True):
-    """The parts that read a dialect: the test for its plan, the reader of JSON, places of values."""
+    """The parts that read a dialect: the test of its plan, a reader of JSON, places of values."""
 
     is_plan: Callable[[Json], bool]
     load: Callable[[Json, Signatures | None, Limits], Parsed]

@@ -129,7 +129,7 @@ def tool(
     result is held to its return hint and given as plain JSON. A function without a return hint
     declares no output. A coroutine function is awaited; any other runs in a thread, with the
     context variables of its caller. The text of the docstring about a parameter (in Google's,
-    numpy's, reST's or Epydoc's form) is the description of the argument, where its hint states none.
+    numpy's, reST's or Epydoc's form) is the argument's description where its hint has none.
 
     Args:
         function: the function that the tool calls.

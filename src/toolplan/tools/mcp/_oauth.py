@@ -264,7 +264,7 @@ class Access:
         sign_ins: SignIns | None,
         asks: Redirects | None,
     ) -> None:
-        """Use the sign-in kept in `sign_ins`; `mask` gets each secret, `asks` asks a person once."""
+        """Use the sign-in in `sign_ins`; `mask` gets each secret, `asks` asks a person once."""
         self.mask_tokens = Mask(())
         self.wants_sign_in = False
         self._name = name

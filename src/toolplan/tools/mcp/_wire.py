@@ -127,7 +127,7 @@ class Interceptor(ObjectReceiveStream[Incoming], ObjectSendStream[SessionMessage
 
     @property
     def last_context(self) -> object:
-        """The attribute, read by the SDK, of a stream that carries the sender's context variables."""
+        """The attribute, read by the SDK, of a stream with the sender's context variables."""
         return getattr(self._streams[0], "last_context", None)
 
     async def receive(self) -> Incoming:
