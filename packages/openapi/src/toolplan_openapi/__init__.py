@@ -8,8 +8,8 @@ from toolplan_openapi._addresses import Guard, HostBlocked, Origin, Resolve
 from toolplan_openapi._document import Fault, RemoteReference, read_document
 from toolplan_openapi._http import ClientCredentials, Request, Response, Transport
 from toolplan_openapi._operations import Operation, Operations, read_openapi
-from toolplan_openapi._toolbox import OpenApiToolbox, openapi_toolbox
 from toolplan_openapi._transport import HttpLimits, HttpTransport
+from toolplan_openapi.opening import OpenApiToolbox, openapi_toolbox
 
 __all__ = [
     "ClientCredentials",

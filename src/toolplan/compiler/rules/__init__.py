@@ -1,9 +1,8 @@
 """Checks of plans: one rule a file, listed in `RULES` in the order of report."""
 
-from toolplan.compiler.rules._all import RULES, all_rules, diagnose, rule_pages
+from toolplan.compiler.rules._all import RULES, SYNTAX_PAGES, all_rules, diagnose, rule_pages
 from toolplan.compiler.rules._context import PlanContext, Problem, Use, ordered
 from toolplan.compiler.rules._rule import Rule, rule
-from toolplan.compiler.rules._syntax import SYNTAX_PAGES
 
 __all__ = [
     "RULES",
