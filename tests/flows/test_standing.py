@@ -12,11 +12,11 @@ from tests.flows.mails import step
 from toolplan.app._open import open as open_app
 from toolplan.base.errors import ToolplanError
 from toolplan.compiler import compile_plan
-from toolplan.engine import run
+from toolplan.engine import prepare, run
 from toolplan.events import RunApproved
 from toolplan.plan.path import Json
 from toolplan.policy import Policy, PolicyError, parse_policy
-from toolplan.policy.approval import ApprovalRequired
+from toolplan.policy.approval import ApprovalRequired, needs_no_approval
 from toolplan.schema.tool import Effects
 from toolplan.storage.journal import Journal
 from toolplan.testing import Gives, ScriptedTools
@@ -100,6 +100,16 @@ def test_a_call_within_the_bounds_runs_unasked(given: dict[str, Json], tmp_path:
     journal.close()
 
 
+def test_a_run_for_workers_names_the_policy_as_who_approved_it() -> None:
+    tools = toolbox().toolbox
+    plan: Json = {"toolplan": 1, "steps": [note()]}
+    compiled = compile_plan(plan, tools=tools, policy=parse_policy(POLICY))
+    assert compiled.plan is not None
+    prepared = prepare(compiled.plan, tools)
+    approved = [each for each in prepared.events if isinstance(each, RunApproved)]
+    assert ([each.by for each in approved], prepared.waits) == (["policy"], False)
+
+
 @pytest.mark.parametrize(
     "steps",
     [
@@ -140,6 +150,21 @@ def test_a_default_that_is_sent_is_within_the_bounds_or_asked_about(
     assert asks(step("gone", "forget"), policy=bounds) is is_asked
 
 
+@pytest.mark.parametrize("name", ["", ".", "[]", "[0]", "a.b", "a/b", "~"])
+@pytest.mark.parametrize(("const", "is_asked"), [("x", False), ("y", True)])
+def test_a_default_of_an_argument_with_any_name_is_checked(
+    name: str, const: str, is_asked: bool
+) -> None:
+    tools = ScriptedTools()
+    schema: Json = {"type": "object", "properties": {name: {"type": "string", "default": "x"}}}
+    tools.add("odd", input_schema=schema, effects=Effects.WRITE)
+    policy = Policy.from_json({"unasked": {"odd": {"args": {name: {"const": const}}}}})
+    plan: Json = {"toolplan": 1, "steps": [step("odd", "odd")]}
+    compiled = compile_plan(plan, tools=tools.toolbox, policy=policy)
+    assert compiled.plan is not None
+    assert needs_no_approval(compiled.plan) is not is_asked
+
+
 def test_a_tool_without_arguments_has_no_bounds() -> None:
     assert not asks(step("gone", "wipe"), policy="[unasked.wipe]\n")
 
@@ -170,6 +195,8 @@ def test_the_rest_of_the_policy_counts_as_well() -> None:
         ("[unasked.note]\narg.x = 'any'", "no 'arg' in [unasked.note]"),
         ("[unasked.note]\nargs.path = 'trusted'", "'path' is not a JSON Schema"),
         ("[unasked.note]\nargs.path = ['any']", "'path' is not a JSON Schema"),
+        ("[unasked.note]\nargs.path = { needs = 'plain' }", "'needs', which is of [sinks]"),
+        ("[unasked.note]\nargs.path = { or = { type = 'string' } }", "'or', which is of [sinks]"),
         ("[unasked.note]\nargs.path = { type = 'txt' }", "not a usable JSON Schema"),
         ("[unasked.note]\nargs.path = { pattern = '(?=a)' }", "a pattern that cannot be used"),
         ("[unasked.note]\nuntil = 'soon'", "'until' is 'soon', and not a day"),

@@ -357,6 +357,48 @@ def test_a_skill_that_toolplan_did_not_write_stays() -> None:
     assert (file.read_text(), skill.read_text()) == (ONE, "changed")
 
 
+def test_a_link_to_the_folder_of_the_skill_stays(tmp_path: Path) -> None:
+    file = written(CURSOR, ONE.encode())
+    skill = CURSOR.skill(None)
+    assert skill is not None
+    skill.parent.parent.mkdir(parents=True)
+    (kept := tmp_path / "kept").mkdir()
+    skill.parent.symlink_to(kept)
+    install(CURSOR, skill=True)
+    assert uninstall(CURSOR).skill == skill
+    assert (file.read_text(), skill.parent.is_symlink(), [*kept.iterdir()]) == (ONE, True, [])
+
+
+def test_where_a_skill_cannot_be_written_or_removed_nothing_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = written(CURSOR, ONE.encode())
+    skill = CURSOR.skill(None)
+    assert skill is not None
+    skill.parent.parent.mkdir(parents=True)
+    skill.parent.symlink_to(tmp_path / "nowhere")
+    with pytest.raises(ToolplanError, match="was not changed: File exists"):
+        install(CURSOR, skill=True)
+    assert file.read_text() == ONE
+    skill.parent.unlink()
+    install(CURSOR, skill=True)
+    installed = file.read_bytes()
+    unlink = Path.unlink
+
+    def refuse(path: Path, missing_ok: bool = False) -> None:
+        if path == skill:
+            raise PermissionError(13, "Permission denied", str(path))
+        unlink(path, missing_ok)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "unlink", refuse)
+        with pytest.raises(ToolplanError, match="was not changed: Permission denied"):
+            uninstall(CURSOR)
+    assert (file.read_bytes(), skill.is_file()) == (installed, True)
+    assert uninstall(CURSOR).skill == skill
+    assert (file.read_text(), skill.parent.exists()) == (ONE, False)
+
+
 def test_claude_code_has_its_skills_in_the_folder_of_its_variable(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

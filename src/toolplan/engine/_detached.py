@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from toolplan.engine._calls import Clock, callees, check_plan, tools_of
 from toolplan.engine._recorder import EventRecorder
-from toolplan.engine._runs import approved, frozen, record_of
+from toolplan.engine._runs import POLICY, approved, frozen, record_of
 from toolplan.events import (
     ApprovalStaged,
     Event,
@@ -73,15 +73,16 @@ def prepare(
     run, digest = run_id or uuid.uuid4().hex, runnable.plan.digest
     ids = tuple(step.id for step in runnable.plan.plan.steps)
     events: list[Event] = [RunStarted(run, digest, ids, clock())]
+    by = ""
     if approval is None and runnable.unasked:
-        approval = approve(runnable.plan)
+        approval, by = approve(runnable.plan), POLICY
     if runnable.effects and isinstance(approval, ValueApproval):
         events.append(ApprovalStaged(digest, tuple(sorted(approval.shapes)), clock()))
     elif runnable.effects and isinstance(approval, Approval):
         if approval.digest != digest:
             raise ApprovalRequired(digest)
         approval.use_for(run)
-        events.append(approved(approval, clock))
+        events.append(approved(approval, clock, by))
     waits = runnable.effects and approval is None
     if waits:
         events.append(RunWaiting(clock()))

@@ -54,7 +54,7 @@ from toolplan.schema.tool import Tool
 from toolplan.storage.journal import JournalError, Recovered, RunRecord, Slot, recover
 
 _NEW: Final = Recovered()
-_POLICY: Final = "policy"
+POLICY: Final = "policy"
 """The approver of plans that run unasked, as the journal names it."""
 
 
@@ -279,7 +279,7 @@ class RunApproval:
         elif isinstance(given, Approval):
             self.granted = self._bound(given)
         elif runnable.unasked:
-            self.granted, self.by = approve(self.plan), _POLICY
+            self.granted, self.by = approve(self.plan), POLICY
         elif isinstance(given, ValueApproval):
             self._hold(given)
         elif given is None:

@@ -125,13 +125,13 @@ def install(
         if not dry:
             text = json.dumps({"mcpServers": {**file.servers_behind(), **servers}}, indent=2)
             file.kept.mkdir(mode=0o700, parents=True, exist_ok=True)
+            if told is not None:
+                file.write_skill()
             # the client's file is the last: after a crash before it, everything can be done again
             _write(file.before, before)
             write_whole(file.after, after)
             write_whole(file.servers, text)
             file.replace(now, after)
-            if told is not None:
-                file.write_skill()
         return Installed(file.path, after != now, file.servers, tuple(servers), stays, told)
 
 
@@ -146,12 +146,12 @@ def uninstall(client: Client, *, project: Path | None = None) -> Installed:
         if not file.after.is_file():
             return Installed(file.path, False, file.servers)
         moved, stays = _movable(client, file.document(_content(file.before)))
+        removed = file.remove_skill()
         file.replace(now, file.original(now))
         file.after.unlink()
         file.before.unlink(missing_ok=True)
         if set(file.servers_behind()) <= set(moved):
             file.servers.unlink(missing_ok=True)
-        removed = file.remove_skill()
         return Installed(file.path, True, file.servers, tuple(moved), stays, removed)
 
 
@@ -244,8 +244,9 @@ class _ClientFile:
             return None
         self._skill.unlink()
         self._kept_skill.unlink()
-        if not any(self._skill.parent.iterdir()):
-            self._skill.parent.rmdir()
+        folder = self._skill.parent
+        if not folder.is_symlink() and not any(folder.iterdir()):
+            folder.rmdir()
         return self._skill
 
     def changeable(self) -> bytes | None:

@@ -172,7 +172,7 @@ class PlanFlows:
         """Yield a flow for each argument that the plan leaves out and the tool has a value for."""
         for name, value in defaults_of(tool, step.args).items():
             inside = [each for each in _PARTS.split(name) if each]
-            path = inside if inside[0] in step.args else [name]
+            path = inside if inside and inside[0] in step.args else [name]
             pointer = self._pointer(step, f"args/{'/'.join(map(escape_pointer, path))}")
             need = needs.get(path[0], _DEFAULT)
             yield Flow(step.id, pointer, need, SAID, Verdict.ALLOW, "default", value)
@@ -196,7 +196,7 @@ class PlanFlows:
                 yield Flow(step.id, pointer, _NO_SECRET, label, Verdict.REFUSE, "secret")
 
     def _pointer(self, step: Step, inside: str) -> str:
-        return f"/steps/{self._positions[step.id]}/{inside}".rstrip("/")
+        return f"/steps/{self._positions[step.id]}/{inside}"
 
     # Following values
 

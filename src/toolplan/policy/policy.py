@@ -248,11 +248,20 @@ def _standing(given: object, keys: Keys) -> Standing:
     table = _table(given, keys, ("args", "until"))
     args: dict[str, Guard] = {}
     for name, bound in _table(table.get("args", {}), (*keys, "args")).items():
+        if stray := _words_of_sinks(bound):
+            message = f"{name!r} has {stray[0]!r}, which is of [sinks] and no bound."
+            help = "Write `plain`, `any` or a JSON Schema."
+            raise PolicyError(message, (*keys, "args", name), help)
         words: dict[object, Guard] = {PLAIN: PLAIN, "any": {}}
         is_word = isinstance(bound, str) and bound in words
         args[name] = words[bound] if is_word else _schema(bound, (*keys, "args", name))
     until = table.get("until")
     return Standing(args, "" if until is None else _day(until, (*keys, "until")))
+
+
+def _words_of_sinks(bound: object) -> list[str]:
+    """Return words of `[sinks]` in a bound: a JSON Schema with them would let anything through."""
+    return [word for word in ("needs", "or") if isinstance(bound, Mapping) and word in bound]
 
 
 def _day(given: object, keys: Keys) -> str:
