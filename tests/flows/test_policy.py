@@ -51,6 +51,7 @@ def test_a_policy_is_what_its_document_says() -> None:
         ('[sinks.send]\nto = { needs = "any", else = "refuse" }', 2, "takes anything"),
         ('[sinks.send]\nto = { needs = "plain", or = {} }', 2, "'or' cannot stand"),
         ('[sinks.send]\nto = { or = { type = "txt" } }', 2, "JSON Schema"),
+        ('[sinks.send]\nto = { or = { type = "string", regex = "a" } }', 2, "unknown keyword"),
         ('[sinks.send]\nto = { or = { pattern = "(?<=a)b" } }', 2, "pattern"),
         ("[sinks.send]\nto = { or = { const = 2020-01-01 } }", 2, "no JSON value"),
         ('[decide]\nsend = "plain"', 2, "nothing that can be needed"),

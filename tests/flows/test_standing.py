@@ -27,7 +27,7 @@ POLICY = r"""
 args.path = { type = "string", pattern = "^notes/[a-z]+$" }
 args.text = "plain"
 args.mode = { enum = ["new", "more"] }
-args.tags = { type = "array", items = { type = "string" }, maxItems = 2 }
+args.tags = { type = ["array", "null"], items = { type = "string" }, maxItems = 2 }
 """
 
 
@@ -54,7 +54,7 @@ def toolbox() -> ScriptedTools:
         "forget",
         input_schema={
             "type": "object",
-            "properties": {"all": {"type": "boolean", "default": True}},
+            "properties": {"all": {"type": "boolean", "default": True}, "folder": text},
         },
         effects=Effects.WRITE,
     )
@@ -142,6 +142,8 @@ def test_any_other_call_needs_an_approval(steps: list[Json]) -> None:
         ("[unasked.forget]\nargs.all = 'any'", False),
         ("[unasked.forget]\nargs.all = { const = true }", False),
         ("[unasked.forget]\nargs.all = { const = false }", True),
+        ("[unasked.forget]\nargs.all = 'any'\nargs.folder = { enum = ['tmp'] }", True),
+        ("[unasked.forget]\nargs.all = 'any'\nargs.folder = { type = 'null' }", False),
     ],
 )
 def test_a_default_that_is_sent_is_within_the_bounds_or_asked_about(
@@ -163,6 +165,21 @@ def test_a_default_of_an_argument_with_any_name_is_checked(
     compiled = compile_plan(plan, tools=tools.toolbox, policy=policy)
     assert compiled.plan is not None
     assert needs_no_approval(compiled.plan) is not is_asked
+
+
+def test_a_default_that_only_the_tool_knows_is_asked_about() -> None:
+    tools = ScriptedTools()
+    made: Json = {"type": "string", "x-default": "made when the tool is called"}
+    schema: Json = {"type": "object", "properties": {"to": made}}
+    tools.add("send", input_schema=schema, effects=Effects.WRITE)
+    policy = parse_policy("[unasked.send]\nargs.to = 'any'")
+    cases: list[tuple[Json, bool]] = [({}, True), ({"to": "ann"}, False)]
+    for args, is_asked in cases:
+        steps: list[Json] = [{"id": "s", "tool": "send", "args": args}]
+        plan: dict[str, object] = {"toolplan": 1, "steps": steps}
+        compiled = compile_plan(plan, tools=tools.toolbox, policy=policy)
+        assert compiled.plan is not None
+        assert needs_no_approval(compiled.plan) is not is_asked
 
 
 def test_a_tool_without_arguments_has_no_bounds() -> None:
@@ -195,8 +212,16 @@ def test_the_rest_of_the_policy_counts_as_well() -> None:
         ("[unasked.note]\narg.x = 'any'", "no 'arg' in [unasked.note]"),
         ("[unasked.note]\nargs.path = 'trusted'", "'path' is not a JSON Schema"),
         ("[unasked.note]\nargs.path = ['any']", "'path' is not a JSON Schema"),
-        ("[unasked.note]\nargs.path = { needs = 'plain' }", "'needs', which is of [sinks]"),
-        ("[unasked.note]\nargs.path = { or = { type = 'string' } }", "'or', which is of [sinks]"),
+        (
+            "[unasked.note]\nargs.path = { needs = 'plain' }",
+            "passes: 'needs'",
+        ),
+        (
+            "[unasked.note]\nargs.path = { or = { type = 'string' } }",
+            "passes: 'or'",
+        ),
+        ("[unasked.note]\nargs.path = { type = 'string', regex = 'a' }", "unknown keyword"),
+        ("[unasked.note]\nargs.text = { items = { max = 1 } }", "unknown keyword"),
         ("[unasked.note]\nargs.path = { type = 'txt' }", "not a usable JSON Schema"),
         ("[unasked.note]\nargs.path = { pattern = '(?=a)' }", "a pattern that cannot be used"),
         ("[unasked.note]\nuntil = 'soon'", "'until' is 'soon', and not a day"),

@@ -49,7 +49,7 @@ from toolplan.mcp_server._reports import (
 )
 from toolplan.mcp_server._runs import ActiveRun, ApprovalNeeded, Runs, Values
 from toolplan.plan.path import Json
-from toolplan.policy.approval import Approver, effect_steps, said_yes
+from toolplan.policy.approval import Approver, effect_steps, needs_no_approval, said_yes
 from toolplan.policy.consent import Effect, effects_of, needs_values
 from toolplan.policy.execution_plan import ExecutionPlan
 from toolplan.show.approval_view import approval_text
@@ -252,7 +252,8 @@ class Call:
             }
             return result(checked | self._known)
         start = partial(self._runs.start, plan, taken=wanted.taken)
-        asks = self._questions.about_plans and not wanted.taken.touches(plan.effects)
+        is_unasked = wanted.taken.touches(plan.effects) or needs_no_approval(plan)
+        asks = self._questions.about_plans and not is_unasked
         by_values = asks and needs_values(plan) and can_ask(self._request)
         if asks and plan.effects and not by_values:
             text = approval_text(effect_steps(plan, self._app.tools), plan.digest)

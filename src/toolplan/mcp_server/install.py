@@ -229,6 +229,8 @@ class _ClientFile:
         if self._skill is None:
             raise BrokenFile(f"{self._client.name} reads no skills", "Leave out --skill.")
         with _refusing(self._skill):
+            if self._skill.is_symlink():
+                raise BrokenFile(f"it is a link to {self._skill.readlink()}")
             if _content(self._skill) not in (None, _content(self._kept_skill), SKILL.encode()):
                 raise BrokenFile("toolplan did not write it", "Move it, or leave out --skill.")
             if not dry:

@@ -31,7 +31,7 @@ from toolplan.plan.model import (
     split_pointer,
 )
 from toolplan.plan.path import Json
-from toolplan.policy import Flow, Policy, Standing, Verdict, defaults_of, objection
+from toolplan.policy import Flow, Policy, Standing, Trust, Verdict, defaults_of, objection
 from toolplan.policy.execution_plan import ExecutionPlan
 from toolplan.schema.tool import Effects, Tool
 
@@ -283,9 +283,11 @@ def _is_within(standing: Standing, step: Step, flows: Sequence[Flow]) -> bool:
     for flow in flows:
         if flow.kind == "default":
             at, *inside = split_pointer(flow.pointer)[3:]
-            if inside:
-                return False  # a default inside of an argument, which was checked without it
+            # inside of an argument, which was checked without it; or known to the tool only
+            if inside or flow.label.trust is not Trust.SAID:
+                return False
             values.append((at, flow.default))
+    values += [(name, None) for name in standing.args.keys() - dict(values).keys()]
     return step.for_each is None and all(
         name in standing.args and objection(standing.args[name], value) is None
         for name, value in values

@@ -56,6 +56,8 @@ _DEFAULT: Final = Need()
 _DECIDE: Final = Decide()
 _NO_SECRET: Final = Need(otherwise=Verdict.REFUSE)
 _UNKNOWN: Final = Label(Trust.UNTRUSTED)
+_BY_THE_TOOL: Final = Label(Trust.TRUSTED)
+"""The label of a default that JSON cannot say: `x-default` has words for it."""
 
 
 class _Choice(Struct, frozen=True):
@@ -175,7 +177,10 @@ class PlanFlows:
             path = inside if inside and inside[0] in step.args else [name]
             pointer = self._pointer(step, f"args/{'/'.join(map(escape_pointer, path))}")
             need = needs.get(path[0], _DEFAULT)
-            yield Flow(step.id, pointer, need, SAID, Verdict.ALLOW, "default", value)
+            node = _properties(tool).get(path[0])
+            is_stated = not isinstance(node, dict) or node.get("x-default") != value
+            label = SAID if is_stated else _BY_THE_TOOL
+            yield Flow(step.id, pointer, need, label, Verdict.ALLOW, "default", value)
 
     def _decisions(self, known: _Known, decide: Decide) -> Iterator[Flow]:
         for kind, choice in known.choices.items():
@@ -300,6 +305,11 @@ class PlanFlows:
 
 def _sorted(paths: frozenset[Path]) -> list[Path]:
     return sorted(paths, key=repr)
+
+
+def _properties(tool: Tool) -> Mapping[str, Json]:
+    properties = tool.flat_input.get("properties")
+    return properties if isinstance(properties, dict) else {}
 
 
 def _choose(choices: dict[FlowKind, _Choice], kind: FlowKind, more: _Choice) -> None:

@@ -14,9 +14,10 @@ from msgspec import Struct, field, to_builtins
 from msgspec.structs import asdict
 
 from toolplan.base.errors import ToolplanError
+from toolplan.plan.diagnostics import did_you_mean, near
 from toolplan.plan.path import Json
 from toolplan.policy.labels import PLAIN, Decide, Guard, Need, Standing, Trust, Verdict
-from toolplan.schema import Schema, SchemaError
+from toolplan.schema import KEYWORDS, Schema, SchemaError, sub_schemas
 
 ApprovalRule: TypeAlias = OneOf["always", "when-needed"]
 
@@ -241,6 +242,10 @@ def _schema(given: object, keys: Keys) -> Json:
             raise PolicyError(f"{keys[-1]!r} has a pattern that cannot be used.", keys)
     except SchemaError as error:
         raise PolicyError(f"{keys[-1]!r} is not a usable JSON Schema: {error}.", keys) from None
+    for word in (word for node in sub_schemas(loaded.document) for word in node):
+        if word not in KEYWORDS and not word.startswith("x-"):
+            message = f"{keys[-1]!r} has an unknown keyword, which every value passes: {word!r}."
+            raise PolicyError(message, keys, did_you_mean(near(word, KEYWORDS)))
     return loaded.document
 
 
@@ -248,20 +253,11 @@ def _standing(given: object, keys: Keys) -> Standing:
     table = _table(given, keys, ("args", "until"))
     args: dict[str, Guard] = {}
     for name, bound in _table(table.get("args", {}), (*keys, "args")).items():
-        if stray := _words_of_sinks(bound):
-            message = f"{name!r} has {stray[0]!r}, which is of [sinks] and no bound."
-            help = "Write `plain`, `any` or a JSON Schema."
-            raise PolicyError(message, (*keys, "args", name), help)
         words: dict[object, Guard] = {PLAIN: PLAIN, "any": {}}
         is_word = isinstance(bound, str) and bound in words
         args[name] = words[bound] if is_word else _schema(bound, (*keys, "args", name))
     until = table.get("until")
     return Standing(args, "" if until is None else _day(until, (*keys, "until")))
-
-
-def _words_of_sinks(bound: object) -> list[str]:
-    """Return words of `[sinks]` in a bound: a JSON Schema with them would let anything through."""
-    return [word for word in ("needs", "or") if isinstance(bound, Mapping) and word in bound]
 
 
 def _day(given: object, keys: Keys) -> str:

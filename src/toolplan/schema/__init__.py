@@ -7,10 +7,13 @@ another; where nothing is declared, the verdict is `UNKNOWN`.
 
 from toolplan.schema._document import (
     ALL_TYPES,
+    ANNOTATIONS,
     APPLIES,
+    KEYWORDS,
     JsonType,
     SchemaError,
     flat,
+    sub_schemas,
     tool_version,
     tool_without_words,
     types_stated,
@@ -33,7 +36,9 @@ from toolplan.schema._types import (
 
 __all__ = [
     "ALL_TYPES",
+    "ANNOTATIONS",
     "APPLIES",
+    "KEYWORDS",
     "Absent",
     "JsonType",
     "NoExample",
@@ -48,6 +53,7 @@ __all__ = [
     "elements",
     "flat",
     "required",
+    "sub_schemas",
     "tool_version",
     "tool_without_words",
     "types_of",

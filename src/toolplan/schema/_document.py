@@ -61,6 +61,19 @@ APPLIES: Final[dict[str, frozenset[JsonType]]] = {
     keyword: frozenset(types) for types, keywords in _OF_TYPES.items() for keyword in keywords
 }
 """Keywords that say something about some JSON types only; every other value passes them."""
+ANNOTATIONS: Final = frozenset(
+    ("$schema", "$id", "$anchor", "$defs", "definitions", "$comment", "title", "description",
+     "default", "examples", "deprecated")
+)  # fmt: skip
+"""Keywords that restrict no value."""
+KEYWORDS: Final = (
+    frozenset(APPLIES)
+    | ANNOTATIONS
+    | frozenset(
+        ("type", "enum", "const", "allOf", "anyOf", "oneOf", "not", "if", "then", "else", "$ref")
+    )
+)
+"""All keywords; every value passes an unknown one."""
 _ROOT: Final = "root"
 _PREFIX: Final = f"#/$defs/{_ROOT}"
 MOST_WRITTEN_LEVELS: Final = 16

@@ -14,18 +14,19 @@ from toolplan.compiler.rules._rule import rule
 from toolplan.plan.diagnostics import suggest
 from toolplan.plan.model import Literal, When, escape_pointer
 from toolplan.plan.path import EVERY, Json, Path
-from toolplan.schema import ALL_TYPES, APPLIES, JsonType, Schema, SchemaError, Verdict
+from toolplan.schema import (
+    ALL_TYPES,
+    ANNOTATIONS,
+    APPLIES,
+    KEYWORDS,
+    JsonType,
+    Schema,
+    SchemaError,
+    Verdict,
+)
 from toolplan.schema._schema import ARTICLE
 
 _EXAMPLE: Final = 'Write a schema that the value must fit: {"const": true}, {"minItems": 1} …'
-_OF_ALL_TYPES: Final = frozenset(
-    ("type", "enum", "const", "allOf", "anyOf", "oneOf", "not", "if", "then", "else", "$ref")
-)
-_SAY_NOTHING: Final = frozenset(
-    ("$schema", "$id", "$anchor", "$defs", "definitions", "$comment", "title", "description",
-     "default", "examples", "deprecated")
-)  # fmt: skip
-_KEYWORDS: Final = frozenset(APPLIES) | _OF_ALL_TYPES | _SAY_NOTHING
 _FORMATS: Final = frozenset(
     ("date", "time", "date-time", "duration", "email", "idn-email", "hostname", "idn-hostname",
      "ipv4", "ipv6", "uri", "uri-reference", "iri", "iri-reference", "uuid", "uri-template",
@@ -86,7 +87,7 @@ def _faults(context: PlanContext, when: When) -> Iterator[_Fault]:
     if found:
         return
     node = condition.node
-    if isinstance(node, dict) and not node.keys() <= _SAY_NOTHING:
+    if isinstance(node, dict) and not node.keys() <= ANNOTATIONS:
         verdict = schemas.assignable(given, condition)
     else:
         verdict = Verdict.NO if node is False else Verdict.YES
@@ -148,9 +149,9 @@ def _unknown(keyword: str, value: Json, place: str) -> _Fault | None:
         return _Fault(what, place, "Every value would pass. Write a `pattern`.")
     if keyword == "pattern" and isinstance(value, str) and _fits_all(value):
         return _Fault(f"has a pattern that every text fits: {value!r}", place)
-    if keyword in _KEYWORDS or keyword.startswith("x-"):
+    if keyword in KEYWORDS or keyword.startswith("x-"):
         return None
-    near = suggest(keyword, sorted(_KEYWORDS)).near
+    near = suggest(keyword, sorted(KEYWORDS)).near
     help_ = f"Did you mean {near[0]!r}?" if near else _EXAMPLE
     return _Fault(f"has an unknown keyword, which every value passes: {keyword!r}", place, help_)
 

@@ -36,28 +36,41 @@ class RecentMedia:
         self._kept: OrderedDict[str, tuple[dict[str, Json], ContentBlock, int]] = OrderedDict()
 
     def described(self, content: Other) -> dict[str, Json]:
-        """Return the description of a content; keep the content itself."""
+        """Return the description of a content; keep the content itself, without notes on it."""
         description = _described(content)
-        if isinstance(digest := description.get("sha256"), str):
+        digest = description.get("sha256")
+        if isinstance(digest, str) and _is_kind(content):
             self._kept.pop(digest, None)
-            self._kept[digest] = description, content, len(content.model_dump_json())
+            bare = content.model_copy(update={"meta": None, "annotations": None})
+            self._kept[digest] = description, bare, len(bare.model_dump_json())
             while sum(size for *_, size in [*self._kept.values()]) > self._most:
                 self._kept.popitem(last=False)
         return description
 
     def of(self, value: Json) -> list[ContentBlock]:
-        """Return the contents that the result of one call describes, if they are still kept."""
+        """Return the contents that the result of one call describes, each once, if still kept."""
         parts = value.get(CONTENT) if isinstance(value, dict) and CONTENT in value else value
         found: list[ContentBlock] = []
         for part in parts if isinstance(parts, list) else [parts]:
             digest = part.get("sha256") if isinstance(part, dict) else None
             kept = self._kept.get(digest) if isinstance(digest, str) else None
-            if kept is not None and kept[0] == part:
+            if kept is not None and kept[0] == part and kept[1] not in found:
                 found.append(kept[1])
         return found
 
 
 MEDIA: Final = RecentMedia()
+
+
+def _is_kind(content: Other) -> bool:
+    """Return whether a picture or a sound is of the type that it states, in base64."""
+    if not isinstance(content, ImageContent | AudioContent):
+        return True
+    try:
+        base64.b64decode(content.data, validate=True)
+    except ValueError:
+        return False
+    return content.mime_type.startswith(f"{content.type}/")
 
 
 def _described(content: Other) -> dict[str, Json]:
