@@ -1,6 +1,6 @@
 """The commands: their help and completion, and how a call of one ends.
 
-What is wrong with the words of a call is reported, as errors and faults of tools are.
+Errors of usage are reported like errors and faults of tools.
 """
 
 from __future__ import annotations

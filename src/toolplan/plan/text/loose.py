@@ -20,7 +20,7 @@ from toolplan.plan.path import Json
 from toolplan.plan.text.tokens import DEEPEST, TOKEN, double_quoted
 
 ELLIPSIS: Final = "An ellipsis stands for something that is left out: write all of it"
-"""What is said of an ellipsis in place of a value or a step, without its place."""
+"""The message for an ellipsis in place of a value or a step, without its place."""
 
 REPLACEMENT: Final = "\ufffd"
 """Stands where no character can: the text around it keeps its place."""
@@ -87,9 +87,9 @@ class Refused(Exception):
 
 
 class Reader:
-    """Reads one JSON value, and what is written instead of it, from `at` to `end` of `text`.
+    """Reads one value, of JSON or loosely spelled, from `at` to `end` of `text`.
 
-    `noise` collects what was spelled loosely, `flaws` what is wrong with single values, and `spots`
+    `noise` collects loose spellings, `flaws` the faults of single values, and `spots`
     the places of the values that the ways `wanted` lead to. At most `most` lists and objects may
     stand in one another.
     """
@@ -112,7 +112,7 @@ class Reader:
         self.way: list[str] = []
         self._wanted = wanted
         self._most = most
-        self.closers: list[str] = []  # the closing brackets of what is being read
+        self.closers: list[str] = []  # the closing brackets of the open lists and objects
 
     def read(self) -> Json:
         """Return the value that is all of the text.

@@ -204,7 +204,7 @@ def _headline(
 
 
 def _parts(run: Run) -> tuple[Partial, ...]:
-    """Return the lists of which the result has a part; of a run that waits, what is known of."""
+    """Return the lists of which the result has a part; of a waiting run, those known so far."""
     if run.status is not RunState.WAITING:
         return run.partial
     return tuple({part.step: part for step in run.steps.values() for part in step.partial}.values())
