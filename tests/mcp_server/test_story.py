@@ -111,7 +111,7 @@ class Person:
         self.address = address
         self.opened: list[str] = []
         self.shown = ""
-        self._looking: asyncio.Task[None] | None = None
+        self.looking: asyncio.Task[None] | None = None
 
     async def __call__(
         self, context: ClientRequestContext, params: ElicitRequestParams
@@ -119,7 +119,7 @@ class Person:
         assert isinstance(params, ElicitRequestURLParams)
         self.opened.append(params.url)
         # the client hands the link to a browser, and says so at once
-        self._looking = asyncio.create_task(self._look(params.url))
+        self.looking = asyncio.create_task(self._look(params.url))
         return ElicitResult(action="accept")
 
     async def _look(self, url: str) -> None:
@@ -204,6 +204,9 @@ def test_search_repair_approval_in_the_studio_and_a_second_plan(
                 await client.call_tool("run", {"plan": plan(PEOPLE, MAILS), "use": ran["run"]})
             )
             assert again["taken_over"] == ["mails", "people"]
+        # the browser may still wait for the page to show the end; its driver ends with it
+        assert person.looking is not None
+        await person.looking
         return person
 
     words = ("studio", "--no-open", "--tools", "people_tools:TOOLS", "--port", str(port()))

@@ -161,7 +161,7 @@ def test_a_list_of_any_name_beside_words_about_pages_only_is_a_page(
         {"prices": [60, 60], "total": 120},
         {"tickets": ROWS[:40], "total": 120, "customer": "Ada"},
         {"tickets": ROWS[:40], "hasMore": 0, "isLast": "yes"},
-        {"title": "Ada's list", "todos": ROWS[:4], "complete": False},
+        {"title": "Ada's list", "chores": ROWS[:4], "complete": False},
         {"order": 7, "lines": ROWS[:4], "partial": True},
     ],
 )

@@ -250,7 +250,7 @@ async def test_amounts_names_shares_and_groups(question: str, told: object) -> N
         "share of unpaid sales to Hotel Aurora",
         "what share of the weak hives does each keeper have?",
         "what share of weak hives were treated by K1?",
-        # that of a keeper, or of an apiary
+        # the hives of a keeper, or of an apiary
         "hives of Fox Hill",
         "keepers of hives in Bergen",
     ],

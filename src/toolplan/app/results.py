@@ -133,7 +133,7 @@ class RunResult(Run, frozen=True):
 
 
 class CheckResult(Shown, Struct, frozen=True):
-    """The problems of a plan; `plan` may run, and is None where an error is left."""
+    """The problems of a plan; `plan` may run, and is None if an error remains."""
 
     plan: ExecutionPlan | None
     diagnostics: tuple[Diagnostic, ...]

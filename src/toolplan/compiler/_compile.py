@@ -171,7 +171,7 @@ def _examine(
     if parsed.plan is None:
         return Compiled(None, parsed.diagnostics, None, 0), None
     context, found = _fixed(_context(parsed.plan, known, policy, times), rules)
-    # a placeholder for an unreadable part, which has been reported already
+    # problems of unreadable parts have been reported already
     unread = {each.pointer for each in parsed.diagnostics if each.blocks}
     reported = (each for each in found if each.pointer not in unread or each.code in ABOUT_KEYS)
     diagnostics = (*parsed.diagnostics, *reported)

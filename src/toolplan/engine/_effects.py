@@ -45,7 +45,9 @@ class EffectCalls:
         in_doubt: the calls that wait for such a decision.
     """
 
-    __slots__ = ("_doubts", "_owner", "_taken", "begun", "decisions", "in_doubt", "slots", "tries")
+    __slots__ = (
+        "_doubts", "_previous_owner", "_taken", "begun", "decisions", "in_doubt", "slots", "tries"
+    )  # fmt: skip
 
     def __init__(self, recovered: Recovered) -> None:
         self.slots: Mapping[str, int] = {}
@@ -54,7 +56,7 @@ class EffectCalls:
         self.decisions = recovered.decisions
         self.in_doubt: set[Slot] = set()
         self._doubts = recovered.doubts
-        self._owner = recovered.previous_owner
+        self._previous_owner = recovered.previous_owner
         self._taken: set[Slot] = set()
 
     def begun_items(self, step: str) -> list[int]:
@@ -65,8 +67,8 @@ class EffectCalls:
         """Return why a call that an earlier process started is in doubt."""
         known = self._doubts.get(slot)
         failure = _lost(slot) if known is None else known.failure
-        if self._owner and self._owner not in failure.message:
-            failure = replace(failure, message=f"{failure.message} {_LIVES % self._owner}")
+        if self._previous_owner and self._previous_owner not in failure.message:
+            failure = replace(failure, message=f"{failure.message} {_LIVES % self._previous_owner}")
         return Doubtful(failure, None if known is None else known.result)
 
     def is_noted(self, slot: Slot, doubt: Doubtful) -> bool:

@@ -25,6 +25,12 @@ def defaults_of(tool: Tool, args: Mapping[str, Value]) -> dict[str, Json]:
     return found
 
 
+def is_worded(tool: Tool, name: str) -> bool:
+    """Return whether JSON cannot say the default of an argument: `x-default` describes it."""
+    node: Json = _properties(tool.flat_input).get(name)
+    return isinstance(node, dict) and node.get("default") is None and "x-default" in node
+
+
 def _left_out(schema: Schema, given: Value, place: str) -> Iterator[tuple[str, Json]]:
     fields, items = _parts(given)
     for node in schema.nodes():

@@ -167,8 +167,8 @@ class Decide(Struct, frozen=True):
 class Standing(Struct, frozen=True, omit_defaults=True):
     """An approval that a person gives beforehand, for all calls of a tool within bounds.
 
-    A call is within them if each of its arguments is named in `args` and passes its check; one that
-    is left out counts as null. `until` is the last day, in ISO 8601; empty for no end.
+    A call is within them if each of its arguments is named in `args` and passes its check; an
+    omitted one counts as null. `until` is the last day, in ISO 8601; empty for no end.
     """
 
     args: Mapping[str, Guard]

@@ -27,7 +27,7 @@ from toolplan.plan.model import (
     object_,
 )
 from toolplan.plan.path import EVERY, Json, Path
-from toolplan.policy.defaults import defaults_of
+from toolplan.policy.defaults import defaults_of, is_worded
 from toolplan.policy.labels import (
     SAID,
     Decide,
@@ -177,9 +177,7 @@ class PlanFlows:
             path = inside if inside and inside[0] in step.args else [name]
             pointer = self._pointer(step, f"args/{'/'.join(map(escape_pointer, path))}")
             need = needs.get(path[0], _DEFAULT)
-            node = _properties(tool).get(path[0])
-            is_stated = not isinstance(node, dict) or node.get("x-default") != value
-            label = SAID if is_stated else _BY_THE_TOOL
+            label = _BY_THE_TOOL if is_worded(tool, path[0]) else SAID
             yield Flow(step.id, pointer, need, label, Verdict.ALLOW, "default", value)
 
     def _decisions(self, known: _Known, decide: Decide) -> Iterator[Flow]:
@@ -305,11 +303,6 @@ class PlanFlows:
 
 def _sorted(paths: frozenset[Path]) -> list[Path]:
     return sorted(paths, key=repr)
-
-
-def _properties(tool: Tool) -> Mapping[str, Json]:
-    properties = tool.flat_input.get("properties")
-    return properties if isinstance(properties, dict) else {}
 
 
 def _choose(choices: dict[FlowKind, _Choice], kind: FlowKind, more: _Choice) -> None:

@@ -70,7 +70,7 @@ class _Schemas(GenerateJsonSchema):
         return False
 
     def emit_warning(self, kind: JsonSchemaWarningKind, detail: str) -> None:
-        """Say nothing: `default_schema` keeps a default that JSON cannot state."""
+        """Ignore a warning: `default_schema` keeps a default that JSON cannot state."""
 
     def default_schema(self, schema: core_schema.WithDefaultSchema) -> JsonSchemaValue:
         """Return the schema of a value with a default; `x-default` describes one without JSON."""

@@ -213,7 +213,7 @@ def test_a_repeated_id_that_a_step_refers_to_is_an_error() -> None:
     [
         ("orders of c2 in Peru", "Peru", False),
         ("orders of c2 and customers in Peru", "Peru", True),
-        ("orders of c2 in Peru and what is in Norway", "Norway", True),
+        ("orders of c2 in Peru and stock in Norway", "Norway", True),
     ],
 )
 def test_a_step_without_a_word_or_a_value_of_its_own_is_an_error(

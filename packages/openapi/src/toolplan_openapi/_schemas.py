@@ -171,7 +171,7 @@ class Schemas:
         return _REFERENCE + self._names[target]
 
     def _converted(self, raw: Json, pointer: str, use: Use, depth: int) -> Json:
-        """Return the schema `raw`; anything else is left as it is, and the tool reports it."""
+        """Return the schema `raw` converted; any other value unchanged, which the tool reports."""
         self._work += 1
         if self._work > MAX_WORK:
             raise ToolObjectError(f"Its schemas have more than {MAX_WORK} parts.")

@@ -38,7 +38,7 @@ class Lost(Exception):
 
 
 class StatementLineage:
-    """The lineage of the result of a statement; `at` gives that of a path into the result.
+    """The lineage of the result of a statement; `at` returns the lineage of one path into it.
 
     Attributes:
         computed: the columns that the statement compares or computes with. The others it passes on

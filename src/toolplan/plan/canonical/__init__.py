@@ -2,7 +2,7 @@
 
 `load` reports all problems, each with its JSON pointer, and gives as much of the plan as
 could be read, so that the rules can still check it: lists of steps and of arguments stay
-complete, with a placeholder for each unreadable part. `dump` omits defaults.
+complete, with a default in place of each unreadable part. `dump` omits defaults.
 """
 
 from toolplan.plan.canonical._form import (

@@ -368,7 +368,7 @@ def refuse_ellipsis(text: str, at: int) -> None:
 
 
 def begins_with_ellipsis(text: str) -> bool:
-    """Return whether `text`, bare or a comment, begins with an ellipsis: something is left out."""
+    """Return whether `text`, bare or a comment, begins with an ellipsis, a mark of omission."""
     return _ELLIPSIS.match(text) is not None
 
 

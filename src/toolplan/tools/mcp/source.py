@@ -231,8 +231,8 @@ class McpSource:
     def toolbox(self, grace_s: float | None = None) -> Toolbox:
         """Start the servers that do not run yet, and return the tools of all of them.
 
-        A server that cannot be started or asked is left out: `faults` says why. The tools stay
-        as they were listed: one that its server changes later is not called any more.
+        A server that cannot be started or asked has no tools: `faults` has the reason. The tools
+        stay as they were listed: one that its server changes later is not called any more.
 
         Args:
             grace_s: seconds after the latest answer of a server in which the others are waited
