@@ -270,9 +270,8 @@ def _without_unusable_patterns(document: Node) -> Node | None:
         patterns = node.get("patternProperties")
         if isinstance(patterns, dict) and bad & patterns.keys():
             node["patternProperties"] = {k: v for k, v in patterns.items() if k not in bad}
-            node.pop(
-                "additionalProperties", None
-            )  # it would refuse properties that the pattern allowed
+            # it would refuse properties that the pattern allowed
+            node.pop("additionalProperties", None)
     return made
 
 
