@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import permutations
 from typing import Any, Final, NamedTuple, TypeAlias
@@ -46,8 +47,8 @@ def _call(step: Fields, at: Mapping[str, int]) -> Call:
             case _:
                 pass
         if isinstance(text, str) and text.startswith("${"):
-            source, _, path = text[2:-1].partition(".")
-            refs[name] = (at[source], path)
+            source = re.split(r"[.\[]", text[2:-1], maxsplit=1)[0]
+            refs[name] = (at[source], text[2 + len(source) : -1].removeprefix("."))
         else:
             args[name] = value
     return Call(step["tool"], args, refs)

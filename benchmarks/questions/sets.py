@@ -84,8 +84,10 @@ def _demo() -> Iterator[Talk]:
 
 def _traps() -> Iterator[Talk]:
     found = _read("questions/misread.json")
-    for question, sql in found["answered"].items():
-        yield Talk("misread", [Turn(question, queries=[sql])], demo())
+    for question, gold in found["answered"].items():
+        queries, plans = ([gold], []) if isinstance(gold, str) else ([], [gold])
+        turn = Turn(question, plans, queries, ordered="ORDER BY" in gold)
+        yield Talk("misread", [turn], demo())
     for question in found["asked"]:
         yield Talk("to be asked", [Turn(question)], demo())
     for row in _read("questions/unplanned.json"):
