@@ -233,6 +233,8 @@ export const texts = {
     table: 'Table',
     tree: 'JSON',
     chart: 'Chart',
+    along: 'By',
+    drawn: 'Show',
     noOutput: 'There is no result yet.',
     more: (count: number) => `Show ${count} more`,
     item: (index: number) => `Item ${index}`,

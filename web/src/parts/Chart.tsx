@@ -11,9 +11,11 @@ const HEIGHT = 280;
 export interface ChartProps {
   picture: Picture;
   label: string;
+  /** Called with the position under the pointer; undefined where there is none. */
+  onPoint: (at: number | undefined) => void;
 }
 
-export function Chart({ picture, label }: ChartProps) {
+export function Chart({ picture, label, onPoint }: ChartProps) {
   const box = useRef<HTMLDivElement>(null);
   useEffect(() => {
     const element = box.current;
@@ -21,7 +23,7 @@ export function Chart({ picture, label }: ChartProps) {
     let plot: uPlot | undefined;
     const draw = (): void => {
       plot?.destroy();
-      plot = new uPlot(options(picture, element), [picture.xs, picture.ys], element);
+      plot = new uPlot(options(picture, element, onPoint), [picture.xs, picture.ys], element);
     };
     draw();
     const sized = new ResizeObserver(() =>
@@ -35,11 +37,15 @@ export function Chart({ picture, label }: ChartProps) {
       themed.disconnect();
       plot?.destroy();
     };
-  }, [picture]);
+  }, [picture, onPoint]);
   return <div className="chart" ref={box} role="img" aria-label={label} />;
 }
 
-function options(picture: Picture, element: HTMLElement): uPlot.Options {
+function options(
+  picture: Picture,
+  element: HTMLElement,
+  onPoint: ChartProps['onPoint'],
+): uPlot.Options {
   const style = getComputedStyle(document.documentElement);
   const colour = (name: string): string => style.getPropertyValue(name).trim();
   const font = `12px ${colour('--font')}`;
@@ -67,7 +73,8 @@ function options(picture: Picture, element: HTMLElement): uPlot.Options {
     width: element.clientWidth || 600,
     height: HEIGHT,
     legend: { show: false },
-    cursor: { show: false },
+    cursor: { y: false, drag: { x: false, y: false } },
+    hooks: { setCursor: [(plot) => onPoint(plot.cursor.idx ?? undefined)] },
     tzDate: (at) => uPlot.tzDate(new Date(at * 1000), 'Etc/UTC'),
     scales: {
       x: isBars ? { time: false, range: [-0.6, count - 0.4] } : { time: true },

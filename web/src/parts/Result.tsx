@@ -6,7 +6,7 @@ import { Chart } from './later';
 import { DataTable } from './DataTable';
 import { JsonTree } from './JsonTree';
 import { Take } from './Take';
-import { partsOf, pictureOf, saidOf, textOf, type Fact } from './data';
+import { axesOf, partsOf, pictureOf, saidOf, textOf, type Fact, type Table } from './data';
 import { Exact, plain } from './exact';
 
 const MOST_FACTS = 200;
@@ -46,12 +46,9 @@ export function Result({ value, label }: { value: Json; label: string }) {
           ))}
         </Tabs.Content>
       )}
-      {picture && (
+      {table && picture && (
         <Tabs.Content value="chart">
-          <Chart picture={picture} label={plain(saidOf(picture), 400)} />
-          <p className="muted">
-            <Exact text={saidOf(picture)} />
-          </p>
+          <Drawn table={table} />
         </Tabs.Content>
       )}
       <Tabs.Content value="tree">
@@ -60,6 +57,51 @@ export function Result({ value, label }: { value: Json; label: string }) {
         </div>
       </Tabs.Content>
     </Tabs.Root>
+  );
+}
+
+/** The chart of a table, its columns to choose from, and the row under the pointer in words. */
+function Drawn({ table }: { table: Table }) {
+  const [chosen, setChosen] = useState<{ x?: string; y?: string }>({});
+  const [at, setAt] = useState<number>();
+  const axes = useMemo(() => axesOf(table), [table]);
+  const picture = useMemo(() => pictureOf(table, chosen.x, chosen.y), [table, chosen]);
+  if (!picture) return null;
+  const choose = (axis: 'x' | 'y', names: string[]) =>
+    names.length > 1 && (
+      <label className="inline-field">
+        {axis === 'x' ? texts.run.along : texts.run.drawn}{' '}
+        <select
+          value={picture[axis]}
+          onChange={(event) => setChosen({ ...chosen, [axis]: event.target.value })}
+        >
+          {names.map((name) => (
+            <option key={name} value={name}>
+              {plain(name, 60)}
+            </option>
+          ))}
+        </select>
+      </label>
+    );
+  const names = (columns: { name: string }[]): string[] => columns.map((each) => each.name);
+  const pointed = at === undefined ? undefined : picture.labels[at];
+  return (
+    <>
+      <p className="row">
+        {choose('y', names(axes.numbers))}
+        {choose('x', names(axes.numbers.length ? [...axes.times, ...axes.groups] : axes.times))}
+      </p>
+      <Chart picture={picture} label={plain(saidOf(picture), 400)} onPoint={setAt} />
+      <p className="muted">
+        <Exact
+          text={
+            at === undefined || pointed === undefined
+              ? saidOf(picture)
+              : `${picture.x} ${pointed}: ${picture.y} ${picture.values[at] || 'null'}`
+          }
+        />
+      </p>
+    </>
   );
 }
 

@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
 import type { Json } from '../plan/plan';
+import { parseJson } from '../api/exact-json';
 import { compare, csvOf, partsOf, pictureOf, saidOf } from './data';
 
 const tableOf = (value: Json) => partsOf(value).tables[0];
@@ -94,7 +95,7 @@ it('CSV keeps text as it is, also with quotes and lines', () => {
     { a: 'one\ntwo', b: null },
     { a: '', b: [1, 2] },
   ]);
-  expect(table && csvOf(table)).toBe('a,b\r\n"x,""y""",1\r\n"one\ntwo",\r\n,"[1,2]"\r\n');
+  expect(table && csvOf(table)).toBe('a,b\r\n"x,""y""",1\r\n"one\ntwo",\r\n"","[1,2]"\r\n');
 });
 
 it('numbers of groups are bars', () => {
@@ -107,6 +108,38 @@ it('numbers of groups are bars', () => {
     labels: ['Berlin', 'Bremen'],
     ys: [3, 1],
   });
+});
+
+it('any column of numbers is drawn by any time or group', () => {
+  const table = tableOf([
+    { city: 'Berlin', opened: '2020-01-01', count: 3, kg: 1 },
+    { city: 'Bremen', opened: '2019-01-01', count: 1, kg: 2 },
+  ])!;
+  expect(pictureOf(table)).toMatchObject({ kind: 'line', x: 'opened', y: 'count', ys: [1, 3] });
+  expect(pictureOf(table, 'city', 'kg')).toMatchObject({ kind: 'bars', x: 'city', ys: [1, 2] });
+  expect(pictureOf(table, 'opened', 'kg')).toMatchObject({ kind: 'line', ys: [2, 1] });
+});
+
+it('the row under the pointer has the digits of the result', () => {
+  const exact = parseJson(
+    '[{"day":"2026-01-02","n":0.12345678901234567890},{"day":"2026-01-01","n":null}]',
+  );
+  const table = tableOf(exact)!;
+  expect(pictureOf(table)?.values).toEqual(['', '0.12345678901234567890']);
+});
+
+it.each([
+  ['2026-03-10T05:00', '2026-03-10T05:00Z'],
+  ['2026-03-10 05:00:30', '2026-03-10T05:00:30Z'],
+  ['2026-03-10T05:00:00+02:00', '2026-03-10T03:00Z'],
+  ['2026-03-10', '2026-03-10T00:00Z'],
+  ['2026-03', '2026-03-01T00:00Z'],
+])('%s is drawn at %s wherever the browser is', (time, same) => {
+  const table = tableOf([
+    { t: time, n: 1 },
+    { t: '1999-01-01', n: 2 },
+  ])!;
+  expect(pictureOf(table)?.xs[1]).toBe(Date.parse(same) / 1000);
 });
 
 it('text without numbers has no picture', () => {

@@ -48,13 +48,13 @@ function tableOf(records: Json[]): Table {
   return { columns, rows };
 }
 
-/** Return a table as CSV (RFC 4180): text and numbers as they are, null empty, the rest as JSON. */
+/** Return a table as CSV (RFC 4180): text and numbers as they are, null as nothing, empty text as "", the rest as JSON. */
 export function csvOf(table: Table): string {
-  const cell = (text: string): string =>
-    /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
-  return [table.columns, ...table.rows.map((row) => row.map(textOf))]
-    .map((row) => `${row.map(cell).join(',')}\r\n`)
-    .join('');
+  const cell = (value: Json): string => {
+    const text = textOf(value);
+    return value === '' || /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+  };
+  return [table.columns, ...table.rows].map((row) => `${row.map(cell).join(',')}\r\n`).join('');
 }
 
 export interface Picture {
@@ -64,10 +64,17 @@ export interface Picture {
   /** Whether `ys` count the rows; else each is the value of one row. */
   counts: boolean;
   labels: string[];
-  /** For a line: seconds since 1970. For bars: positions. */
+  /** Over time: seconds since 1970. For bars: positions. */
   xs: number[];
   /** Null where a row has no value: nothing is drawn there. */
   ys: (number | null)[];
+  /** The values as the result has them: `ys` may be rounded. */
+  values: string[];
+}
+
+interface Column {
+  name: string;
+  values: Json[];
 }
 
 const DAY = /^\d{4}-\d{2}(-\d{2}([T ].*)?)?$/;
@@ -76,77 +83,85 @@ const MOST_BARS = 30;
 const isFinite = (value: Json | undefined): value is number | ExactNumber =>
   isNumber(value) && Number.isFinite(Number(value));
 
-/** Choose a picture by the data: a line for numbers over time, bars for numbers of groups. */
-export function pictureOf(table: Table): Picture | undefined {
-  if (table.rows.length < 2) return undefined;
-  const column = (index: number): Json[] => table.rows.map((row) => row[index] ?? null);
-  const all = table.columns.map((name, index) => ({ name, values: column(index) }));
-  const numbers = all.filter(
-    ({ name, values }) =>
-      !/(^|_)id$/i.test(name) &&
-      values.some(isFinite) &&
-      values.every((each) => each === null || isFinite(each)),
-  );
-  const time = all.find(({ values }) =>
-    values.every(
-      (each) => typeof each === 'string' && DAY.test(each) && !Number.isNaN(Date.parse(each)),
+/** Seconds since 1970. A time that states no zone is drawn as it is written, wherever the browser is. */
+const seconds = (time: string): number => {
+  const isLocal = /[T ]/.test(time) && !/(Z|[+-]\d{2}:?\d{2})$/i.test(time);
+  return Date.parse(isLocal ? `${time.replace(' ', 'T')}Z` : time) / 1000;
+};
+
+/** Return the columns that a chart can have along its x axis, and those that it can draw. */
+export function axesOf(table: Table): { times: Column[]; groups: Column[]; numbers: Column[] } {
+  const all = table.columns.map((name, at) => ({
+    name,
+    values: table.rows.map((row) => row[at] ?? null),
+  }));
+  return {
+    times: all.filter(({ values }) =>
+      values.every(
+        (each) => typeof each === 'string' && DAY.test(each) && !Number.isNaN(seconds(each)),
+      ),
     ),
-  );
-  const groups = all.find(
-    ({ values }) =>
-      values.every((each) => typeof each === 'string') &&
-      new Set(values).size === values.length &&
-      values.length <= MOST_BARS,
-  );
-  const y = numbers[0];
-  if (time && y)
-    return {
-      x: time.name,
-      y: y.name,
-      counts: false,
-      ...overTime(time.values as string[], y.values),
-    };
-  if (time)
-    return {
-      kind: 'line',
-      x: time.name,
-      y: 'count',
-      counts: true,
-      ...counted(time.values as string[]),
-    };
-  if (groups && y) {
-    const labels = groups.values as string[];
-    return {
-      kind: 'bars',
-      x: groups.name,
-      y: y.name,
-      counts: false,
-      labels,
-      xs: labels.map((_, at) => at),
-      ys: y.values.map(drawn),
-    };
-  }
-  return undefined;
+    groups: all.filter(
+      ({ values }) =>
+        values.every((each) => typeof each === 'string') &&
+        new Set(values).size === values.length &&
+        values.length <= MOST_BARS,
+    ),
+    numbers: all.filter(
+      ({ name, values }) =>
+        !/(^|_)id$/i.test(name) &&
+        values.some(isFinite) &&
+        values.every((each) => each === null || isFinite(each)),
+    ),
+  };
 }
 
-const drawn = (value: Json): number | null => (isFinite(value) ? Number(value) : null);
-const seconds = (time: string): number => Date.parse(time) / 1000;
+/** Draw column `y` by column `x`; without them, the first that can be: numbers over time, else bars of groups. */
+export function pictureOf(table: Table, x?: string, y?: string): Picture | undefined {
+  if (table.rows.length < 2) return undefined;
+  const { times, groups, numbers } = axesOf(table);
+  const along = [...times, ...groups];
+  const by = along.find((each) => each.name === x) ?? along[0];
+  const drawn = numbers.find((each) => each.name === y) ?? numbers[0];
+  if (!by) return undefined;
+  const labels = by.values as string[];
+  if (times.includes(by))
+    return drawn
+      ? { x: by.name, y: drawn.name, counts: false, ...overTime(labels, drawn.values) }
+      : { kind: 'line', x: by.name, y: 'count', counts: true, ...counted(labels) };
+  if (!drawn) return undefined;
+  return {
+    kind: 'bars',
+    x: by.name,
+    y: drawn.name,
+    counts: false,
+    labels,
+    xs: labels.map((_, at) => at),
+    ys: drawn.values.map(height),
+    values: drawn.values.map(textOf),
+  };
+}
+
+type Drawing = Pick<Picture, 'labels' | 'xs' | 'ys' | 'values'>;
+
+const height = (value: Json): number | null => (isFinite(value) ? Number(value) : null);
 
 /** One place for each row: a line where each time has one, else points, since no line joins them. */
-function overTime(times: string[], values: Json[]): Pick<Picture, 'kind' | 'labels' | 'xs' | 'ys'> {
+function overTime(times: string[], values: Json[]): Drawing & Pick<Picture, 'kind'> {
   const rows = times
-    .map((time, at) => ({ time, x: seconds(time), y: drawn(values[at] ?? null) }))
+    .map((time, at) => ({ time, x: seconds(time), value: values[at] ?? null }))
     .sort((one, other) => one.x - other.x);
   const isLine = new Set(rows.map((each) => each.x)).size === rows.length;
   return {
     kind: isLine ? 'line' : 'points',
     labels: rows.map((each) => each.time),
     xs: rows.map((each) => each.x),
-    ys: rows.map((each) => each.y),
+    ys: rows.map((each) => height(each.value)),
+    values: rows.map((each) => textOf(each.value)),
   };
 }
 
-function counted(times: string[]): Pick<Picture, 'labels' | 'xs' | 'ys'> {
+function counted(times: string[]): Drawing {
   const counts = new Map<number, { label: string; count: number }>();
   for (const time of times) {
     const at = seconds(time);
@@ -157,6 +172,7 @@ function counted(times: string[]): Pick<Picture, 'labels' | 'xs' | 'ys'> {
     labels: rows.map(([, each]) => each.label),
     xs: rows.map(([x]) => x),
     ys: rows.map(([, each]) => each.count),
+    values: rows.map(([, each]) => String(each.count)),
   };
 }
 

@@ -70,6 +70,8 @@ def test_a_question_without_effects_runs_and_answers(looks: Looks) -> None:
     page.get_by_role("columnheader", name="type").wait_for()
     page.get_by_role("tab", name="Chart").click()
     page.locator("canvas").wait_for()
+    page.locator(".u-over").hover()
+    page.get_by_text(re.compile(r"^type \w+: count \d+$")).wait_for()
     # the same twice, and what differs
     page.go_back()
     page.get_by_role("button", name="Run this plan").click()
