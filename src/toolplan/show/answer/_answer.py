@@ -27,11 +27,12 @@ from toolplan.show.answer.sections import (
     section_of,
     size_text,
 )
-from toolplan.show.answer.shape import NO_HINTS, hints, shape_of
+from toolplan.show.answer.shape import NO_HINTS, hints, reported_failure, shape_of
 from toolplan.show.answer.trend import DEFAULT, Thresholds
 from toolplan.show.document import Block, Bullets, Document, Lead, Note, document_text
 from toolplan.show.printable import count_text, cut, number_text, printable
 
+_REPORTED: Final = "reported-failure"
 _MOST_PROBLEMS: Final = 20
 _MOST_OTHERS: Final = 8
 _MOST_SUMMARIES: Final = 3
@@ -48,10 +49,10 @@ _VERDICTS: Final = {
 
 
 class Problem(Struct, frozen=True):
-    """A step that did not succeed.
+    """A step that did not succeed, or whose result itself reports a failure.
 
-    `code` is that of the failure, or the state if there is none. `fatal` is false if the plan
-    allows it (`on_error: continue`, a false `when`).
+    `code` is that of the failure, or the state if there is none; `reported-failure` for a result.
+    `fatal` is false if the plan goes on (`on_error: continue`, a false `when`, a result).
     """
 
     step: str
@@ -64,7 +65,9 @@ class Problem(Struct, frozen=True):
     def text(self) -> str:
         """The problem in a sentence."""
         what = self.state.value.replace("_", " ")
-        if self.state is StepState.SUCCEEDED:
+        if self.code == _REPORTED:
+            what = "gave a result that reports a failure"
+        elif self.state is StepState.SUCCEEDED:
             what = "failed, and the plan continued"
         return f"{self.step} {what}: {self.message}" if self.message else f"{self.step} {what}."
 
@@ -75,7 +78,8 @@ class Answer(Shown, Struct, frozen=True):
     Attributes:
         headline: the result in a sentence or two; failures come first.
         sections: one for each output of the plan.
-        problems: steps that failed, were skipped or cancelled, in plan order.
+        problems: steps that failed, were skipped or cancelled, or whose results report failures, in
+            plan order.
         on_the_way: the sizes of the other outputs, as `s0: 12 orders`.
         partial: the lists of which the answer has a part only; the headline says so.
     """
@@ -162,7 +166,7 @@ def answer(
         for each in (() if too_large else results_of(plan, run))
         if each.step not in continued
     )
-    problems = _problems(run)
+    problems = _problems(run, steps)
     left_out = continued | {*result_steps(plan)}
     on_the_way: list[str] = []
     for name, step in steps.items():
@@ -215,7 +219,12 @@ def _verdict(run: Run, problems: Sequence[Problem]) -> str:
     total = count_text(len(run.steps), "step")
     done = sum(step.state is StepState.SUCCEEDED for step in run.steps.values())
     if run.status is not RunState.FAILED:
-        return _VERDICTS[run.status].format(done=f"{done} of {total} succeeded")
+        verdict = _VERDICTS[run.status].format(done=f"{done} of {total} succeeded")
+        reported = sum(problem.code == _REPORTED for problem in problems)
+        subject = "result" if reported == 1 else "results"
+        verb = "reports" if reported == 1 else "report"
+        warning = f"The {subject} of {reported} of {total} {verb} a failure." if reported else ""
+        return f"{verdict} {warning}".strip()
     failed = sum(problem.state is StepState.FAILED for problem in problems)
     if run.error is not None and not failed:  # its output could not be given
         return f"The run failed: {cut(printable(run.error.message), _MESSAGE_WIDTH)}"
@@ -224,11 +233,17 @@ def _verdict(run: Run, problems: Sequence[Problem]) -> str:
     return f"The run failed; {done} of {total} succeeded."
 
 
-def _problems(run: Run) -> tuple[Problem, ...]:
+def _problems(run: Run, planned: Mapping[str, Step]) -> tuple[Problem, ...]:
     found: list[Problem] = []
     for name, step in run.steps.items():
         is_open = run.status is RunState.RUNNING and step.state in _OPEN
-        if is_open or (step.state is StepState.SUCCEEDED and step.error is None):
+        if step.state is StepState.SUCCEEDED and step.error is None:
+            is_each = name in planned and planned[name].for_each is not None
+            if words := reported_failure(step.output, each=is_each):
+                words = cut(printable(words), _MESSAGE_WIDTH)
+                found.append(Problem(name, step.state, _REPORTED, words, fatal=False))
+            continue
+        if is_open:
             continue
         code = step.state.value.replace("_", "-") if step.error is None else step.error.code
         message = "" if step.error is None else cut(printable(step.error.message), _MESSAGE_WIDTH)

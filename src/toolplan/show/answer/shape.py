@@ -5,6 +5,7 @@ Nothing here raises: a tool may declare anything.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import Final, TypeAlias
 
@@ -79,6 +80,13 @@ def hints(schema: Json) -> Hints:
 
 ROW_KEYS: Final = ("data", "rows", "items", "results", "records")  # of several lists, the rows
 COUNT_KEYS: Final = frozenset({"count", "total", "total_count", "row_count"})
+
+_DONE: Final = frozenset({"ok", "success", "succeeded", "successful", "issuccess"})
+_STATES: Final = frozenset({"status", "state", "result", "outcome"})
+_BAD_STATES: Final = frozenset({"error", "fail", "failed", "failure"})
+_ERRORS: Final = frozenset({"error", "errors"})
+_REASONS: Final = ("error", "errors", "message", "reason", "detail", "details")
+_OF_ERRORS: Final = {*_DONE, *_STATES, *_REASONS, "code", "type", "title", "data", "statuscode"}
 
 _MOST_BESIDE: Final = 5  # fields of a wrapping: data, ok, count, message and the like
 
@@ -205,3 +213,32 @@ def _beside_all(lists: Sequence[Rows]) -> Row:
         found.setdefault(name, {})[repr(value)] = value
     each = {name: [*values.values()] for name, values in found.items()}
     return {name: values[0] if len(values) == 1 else values for name, values in each.items()}
+
+
+def reported_failure(output: Json, *, each: bool = False) -> str:
+    """Return the words with which a result itself reports a failure, empty where it does not.
+
+    These are objects with `ok: false`, a `status` of "error", or an `error` and nothing besides.
+    The record of a thing, which has an identity, may have such a state; it is no report. With
+    `each`, `output` is the list of the results of a `for_each`.
+    """
+    if each and isinstance(output, list):
+        found = [text for item in output if (text := reported_failure(item))]
+        more = f" (and {len(found) - 1} of the other {len(output) - 1})" if found[1:] else ""
+        return f"{found[0]}{more}" if found else ""
+    if not isinstance(output, dict):
+        return ""
+    given = {key.replace("_", "").lower(): (key, value) for key, value in output.items()}
+    names = [
+        name
+        for name, (_, value) in given.items()
+        if (name in _DONE and value is False)
+        or (name in _STATES and str(value).lower() in _BAD_STATES)
+        or (name in _ERRORS and value and {n for n in given if given[n][1]} <= _OF_ERRORS)
+    ]
+    if not names or (any(name.endswith("id") for name in given) and not _DONE & {*names}):
+        return ""
+    shown = (given[name] for name in dict.fromkeys([*names, *_REASONS]) if name in given)
+    return ", ".join(
+        f"{key}: {value if isinstance(value, str) else json.dumps(value)}" for key, value in shown
+    )
