@@ -15,11 +15,12 @@ from toolplan.schema.tool import Tool
 
 @rule(Severity.WARNING)
 def part_of_list(context: PlanContext) -> Iterator[Problem]:
-    """A step computes with a list of which the plan asks for one page only.
+    """A step computes with a list of which the plan asks for one page only, or acts on its rows.
 
     Its count, groups and ranks would be those of the first rows. Where the tool has an argument for
     further pages, the step gets `pages`; else the largest limit that the schema states. Where it
     has neither, the run says over how many rows the result is, and that the tool may have more.
+    A plan that acts on the rows is never corrected: that would widen what it changes.
 
         {"id": "tickets", "tool": "list_tickets"}
 
@@ -28,24 +29,30 @@ def part_of_list(context: PlanContext) -> Iterator[Problem]:
         {"id": "tickets", "tool": "list_tickets", "pages": "all"}
 
     A plan that asks for a page by number, offset or cursor, or for the first rows in an order that
-    it states, means that page, and is left as it is.
+    it states, means that page, and is left as it is; so is one that acts on as many rows as its
+    `limit` says.
 
     How to fix: `pages`, or a limit that is surely large enough. A tool that always gives whole
     lists says so with `"x-pages": false` in its input schema.
     """
     pages = [(call, paging) for call in context.calls if (paging := _paging(call.step, call.tool))]
     computed = _computed(context) if pages else frozenset[str]()
+    acting = (step for _, step, tool in context.calls if tool is not None and tool.has_effects)
+    changed = {name for step in (acting if pages else ()) for name in _read_rows(context, step)}
     for call, paging in pages:
         step = call.step
-        if step.id not in computed:
+        is_limited = paging.limit is not None and paging.limit.path[0] in step.args
+        if step.id not in computed and (step.id not in changed or is_limited):
             continue
         most = None if paging.limit is None else paging.limit.number(_literals(step))
         rows = f"one page of {step.tool!r}" if most is None else f"{most} rows of {step.tool!r}"
         help = "The tool has no argument for further pages; the result says when it is a part."
         if paging.can_page:
             help = "Ask for all pages: `pages`."
-        message = f"The plan computes with {rows}, and the tool may have more."
-        yield call.problem(message, "", help, _fix(call.pointer, step, paging))
+        does = "computes with" if step.id in computed else "acts on"
+        message = f"The plan {does} {rows}, and the tool may have more."
+        fix = None if step.id in changed else _fix(call.pointer, step, paging)
+        yield call.problem(message, "", help, fix)
 
 
 def may_get_pages(step: Step, tool: Tool) -> bool:
@@ -102,14 +109,16 @@ def _computed(context: PlanContext) -> Set[str]:
     """Return the steps whose rows a computation reads, itself or through other reading steps.
 
     A computation is a call of `sql` or of another tool with a computed output, one that takes a
-    list of values from the rows, or a condition over a list that has further pages.
+    list of values from the rows, or a condition over a list, unless one page decides it.
     """
     pending: list[str] = []
     for _, step, tool in context.calls:
         for ref in () if step.when is None else refs(step.when.value):
             read = context.steps.get(ref.step)
             paging = None if read is None else _paging(read, context.tool(read))
-            if paging is not None and paging.can_page and not _is_one_value(context, ref):
+            if step.when is None or read is None or paging is None or _is_one_value(context, ref):
+                continue
+            if not _page_decides(step.when.schema, read, paging):
                 pending.append(ref.step)
         if tool is not None and not tool.has_effects:
             of_lists_only = tool.compute_output is None
@@ -124,6 +133,19 @@ def _computed(context: PlanContext) -> Set[str]:
         if tool is not None and not tool.has_effects:
             pending += _read_rows(context, step)
     return computed
+
+
+def _page_decides(condition: Json, step: Step, paging: Paging) -> bool:
+    """Return whether a condition on a list is the same for its first page: a bound on its count."""
+    most = None if paging.limit is None else paging.limit.number(_literals(step))
+    if most is None or not isinstance(condition, dict):
+        return condition == {"minItems": 1}
+    least, greatest = condition.get("minItems", 0), condition.get("maxItems", 0)
+    return (
+        condition.keys() <= {"type", "minItems", "maxItems"}
+        and isinstance(least, int) and least <= most
+        and isinstance(greatest, int) and greatest < most
+    )  # fmt: skip
 
 
 def _read_rows(context: PlanContext, step: Step, *, of_lists_only: bool = False) -> Iterator[str]:
