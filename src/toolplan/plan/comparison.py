@@ -10,7 +10,6 @@ import hashlib
 import json
 from collections import defaultdict, deque
 from collections.abc import Hashable, Iterable, Iterator, Mapping
-from functools import partial
 from graphlib import CycleError, TopologicalSorter
 from typing import Final, Literal, NamedTuple, TypeAlias, cast
 
@@ -163,7 +162,11 @@ def _matched(before: Plan, after: Plan) -> dict[str, str]:
     for step in after.steps:
         alike = free[step.tool]
         if step.id not in found and alike:
-            best = max(alike[:_MOST_COMPARED], key=partial(_likeness, step))
+            args = step.args.items()
+            best = max(
+                alike[:_MOST_COMPARED],
+                key=lambda one: (sum(one.args.get(k) == v for k, v in args), one.id == step.id),
+            )
             alike.remove(best)
             found[step.id] = best.id
     return {step.id: found[step.id] for step in after.steps if step.id in found}
@@ -183,11 +186,6 @@ def _pair(
     for name, key in after:
         if name not in found and (alike := waiting[key]):
             found[name] = alike.popleft()
-
-
-def _likeness(one: Step, other: Step) -> tuple[int, bool]:
-    same = sum(name in other.args and other.args[name] == value for name, value in one.args.items())
-    return same, one.id == other.id
 
 
 def _keys(plan: Plan) -> dict[str, tuple[str, str]]:

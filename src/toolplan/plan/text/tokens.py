@@ -124,7 +124,8 @@ class Elements:
         """Take a bracket or a comma; return whether an element ends with it or before it."""
         if mark in _CLOSERS:
             if len(self._open) == self._depth - 1:
-                self._is_inside = mark == "[" and self._is_wanted()
+                is_wanted = self._key is None or self._key.fullmatch("".join(self._parts))
+                self._is_inside = mark == "[" and bool(is_wanted)
                 self._parts.clear()
             elif self._is_inside:
                 self._parts.append(mark)
@@ -142,9 +143,6 @@ class Elements:
         elif depth > self._depth or (ends and mark != "," and not self.is_over):
             self._parts.append(mark)
         return ends
-
-    def _is_wanted(self) -> bool:
-        return self._key is None or self._key.fullmatch("".join(self._parts)) is not None
 
     def _behind_head(self, text: str) -> str:
         """Return `text` from where the JSON begins, "" where it has not begun."""
