@@ -9,11 +9,14 @@ offers is used behind a guard: its faults name it.
 from __future__ import annotations
 
 import functools
-import os
+import re
 import sys
-from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
+import traceback
+from collections.abc import Callable, Coroutine, Iterator, Mapping
+from contextlib import suppress
 from functools import cached_property
 from importlib import metadata
+from pathlib import Path
 from typing import Final, Generic, ParamSpec, TypeVar, cast
 
 from msgspec import Struct
@@ -24,7 +27,6 @@ _P = ParamSpec("_P")
 _T = TypeVar("_T")
 _OURS: Final = "toolplan"
 _PREFIX: Final = f"{_OURS}."
-_FILE: Final = "entry_points.txt"
 KINDS: Final[Mapping[str, str]] = {
     "toolplan.dialects": "dialect",
     "toolplan.rules": "rule",
@@ -128,13 +130,10 @@ class EntryPoint(Struct, frozen=True):
 
     def _place(self, error: BaseException) -> str | None:
         """Return `FILE:LINE` of the last frame in the package of the entry point."""
-        top, place = self.value.partition(":")[0].strip().partition(".")[0], None
-        trace = error.__traceback__
-        while trace is not None:
-            module = str(trace.tb_frame.f_globals.get("__name__", ""))
-            if module.partition(".")[0] == top:
-                place = f"{trace.tb_frame.f_code.co_filename}:{trace.tb_lineno}"
-            trace = trace.tb_next
+        top, place = re.split("[:. ]", self.value.strip())[0], None
+        for frame, line in traceback.walk_tb(error.__traceback__):
+            if str(frame.f_globals.get("__name__", "")).partition(".")[0] == top:
+                place = f"{frame.f_code.co_filename}:{line}"
         return place
 
 
@@ -222,30 +221,18 @@ def entry_points(path: tuple[str, ...]) -> tuple[EntryPoint, ...]:
     """
     found: list[EntryPoint] = []
     seen: set[str] = set()
-    for folder in dict.fromkeys(each or os.curdir for each in path):
-        for name in _metadata_folders(folder):
-            package = name.rpartition(".")[0].partition("-")[0].replace("_", "-").lower()
-            if package not in seen:  # the first one on the path is the one that is imported
-                seen.add(package)
-                found += (
-                    EntryPoint(package, each.group, each.name, each.value)
-                    for each in _written(f"{folder}{os.sep}{name}")
-                    if each.group.startswith(_PREFIX)
-                )
+    for folder in dict.fromkeys(map(Path, path)):
+        for info in (*folder.glob("*.dist-info"), *folder.glob("*.egg-info")):
+            package = info.stem.partition("-")[0].replace("_", "-").lower()
+            if package in seen:  # the first one on the path is the one that is imported
+                continue
+            seen.add(package)
+            # most packages offer nothing here; some have no such file, or not in the format
+            with suppress(OSError, ValueError, TypeError):
+                if _PREFIX.encode() in (info / "entry_points.txt").read_bytes():
+                    found += [
+                        EntryPoint(package, each.group, each.name, each.value)
+                        for each in metadata.Distribution.at(info).entry_points
+                        if each.group.startswith(_PREFIX)
+                    ]
     return tuple(found)
-
-
-def _metadata_folders(folder: str) -> list[str]:
-    try:
-        return [name for name in os.listdir(folder) if name.endswith((".dist-info", ".egg-info"))]
-    except OSError:
-        return []  # an entry of the path may be a file, or missing
-
-
-def _written(folder: str) -> Iterable[metadata.EntryPoint]:
-    try:
-        with open(f"{folder}{os.sep}{_FILE}", "rb") as file:
-            offers = _PREFIX.encode() in file.read()  # most packages offer nothing here
-        return metadata.Distribution.at(folder).entry_points if offers else ()
-    except (OSError, ValueError, TypeError):  # no file of text, or not in the format
-        return ()
