@@ -112,13 +112,6 @@ class Difference(NamedTuple):
         return f"{place}: was {_shown(self.before)}, is {_shown(self.after)}"
 
 
-class Comparison(NamedTuple):
-    """How tools stand to the pins, names sorted."""
-
-    new: tuple[str, ...]
-    changed: tuple[RefusedTool, ...]
-
-
 class Pin(Struct, frozen=True, omit_defaults=True):
     """The accepted state of one tool: its object as sent, and the identity of its source.
 
@@ -181,16 +174,14 @@ class Pins(Struct, frozen=True):
         text = json.dumps(document, indent=0, sort_keys=True, ensure_ascii=False) + "\n"
         write_whole(self.path, text)
 
-    def compare(self, tools: Mapping[str, Tool]) -> Comparison:
-        """Return the new and the changed tools."""
+    def changed(self, tools: Mapping[str, Tool]) -> tuple[RefusedTool, ...]:
+        """Return those of `tools` that differ from their pins, by name."""
         changed: list[RefusedTool] = []
         for name in sorted({*tools} & {*self.pins}):
             pin, now = self.pins[name], Pin.of(tools[name])
             if now.digest != pin.digest:
-                before: Json = {"tool": dict(pin.tool), "server": dict(pin.server)}
-                after: Json = {"tool": dict(now.tool), "server": dict(now.server)}
-                changed.append(_refused(tools[name], now, tuple(differences(before, after))))
-        return Comparison(tuple(sorted({*tools} - {*self.pins})), tuple(changed))
+                changed.append(_refused(tools[name], pin, now))
+        return tuple(changed)
 
     def accept(
         self,
@@ -237,7 +228,7 @@ class Pins(Struct, frozen=True):
         """
         with locked(path):
             pins = cls.load(path)  # another process may have added some
-            new = pins.compare(tools).new
+            new = tuple(sorted({*tools} - {*pins.pins}))
             if new:
                 pins = pins.accept(tools, new, believed=None)
                 pins.save()
@@ -249,7 +240,7 @@ class Pins(Struct, frozen=True):
         The claims of a tool about its effects count where a person accepted it as it is. This
         toolbox itself comes back where nothing is different.
         """
-        now: dict[str, Tool] = {each.name: each for each in self.compare(tools).changed}
+        now: dict[str, Tool] = {each.name: each for each in self.changed(tools)}
         for name, tool in tools.items():
             pin = self.pins.get(name)
             if name not in now and tool.claim is not None and pin is not None and pin.believed:
@@ -312,12 +303,15 @@ def _tamed(part: Json, pointer: str, large: dict[str, Json]) -> Json:
             return part
 
 
-def _refused(tool: Tool, now: Pin, changes: tuple[Difference, ...]) -> RefusedTool:
+def _refused(tool: Tool, pin: Pin, now: Pin) -> RefusedTool:
     """Return `tool` as one that says why it may not be called, and keeps its object."""
 
     async def refuse(_: Arguments) -> Json:
         raise ToolError(f"The tool {tool.name!r} was not called: {made.unusable}.")
 
+    before: Json = {"tool": dict(pin.tool), "server": dict(pin.server)}
+    after: Json = {"tool": dict(now.tool), "server": dict(now.server)}
+    changes = tuple(differences(before, after))
     kept = {"wire": now.tool, "identity": now.server, "differences": changes, "call": refuse}
     fields: dict[str, Any] = asdict(tool) | kept
     made = RefusedTool(**fields)

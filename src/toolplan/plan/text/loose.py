@@ -199,7 +199,7 @@ class Reader:
                 return True
             self.noise["trailing commas"] = None
             return False
-        if not self._lacks_comma():
+        if not _lacks_comma(self):
             raise self._unexpected(f"',' or {self.closers[-1]!r}")
         self.noise["missing commas"] = None
         return True
@@ -304,39 +304,44 @@ class Reader:
         self.at = self.last_end = self.at + length
 
     def _unexpected(self, wanted: str) -> Refused:
-        """Return why the next token cannot stand where `wanted` is."""
-        char, at = self.next(), self.at
-        token = self.token()
-        if token is None:
-            return Refused("The text ends inside of a value", self.end)
-        if char in "]}" and self.closers[-1:] != [char]:
-            return Refused(f"{char!r} closes no bracket that is open there", at)
-        if char in "]}" or (char == "," and wanted in ("a value", "a key", "':'")):
-            what = "A key" if wanted == "a key" else "A value"
-            return Refused(f"{what} is missing before {char!r}", at)
-        if token.lastgroup == "mark":
-            return Refused(f"{char!r} stands where {wanted} was expected", at)
-        if token.lastgroup != "word":
-            _checked(token, at)
-            return Refused(f"A text in quotes stands where {wanted} was expected{_UNESCAPED}", at)
-        refuse_ellipsis(token[0], at)
-        is_behind_text = self.last_end == at and self.text[at - 1] in "\"'"
-        hint = _UNESCAPED if is_behind_text else ""
-        return Refused(f"{_short(token[0])} stands where {wanted} was expected{hint}", at)
+        return _unexpected(self, wanted)
 
-    def _lacks_comma(self) -> bool:
-        """Return whether a further member begins here: it is apart, and nothing else is meant."""
-        token, is_behind_bracket = self.token(), self.text[self.last_end - 1] in "]}"
-        if token is None:
-            return False
-        is_apart = is_behind_bracket or self.last_end < self.at
-        if token.lastgroup == "mark":
-            return is_apart and token[0] in "[{" and self.closers[-1] == "]"
-        if self.closers[-1] == "]":
-            return is_behind_bracket
-        if token.lastgroup == "word":
-            is_apart = "\n" in self.text[self.last_end : self.at]
-        return is_apart and _COLON_NEXT.match(self.text, token.end()) is not None
+
+def _unexpected(reader: Reader, wanted: str) -> Refused:
+    """Return why the next token cannot stand where `wanted` is."""
+    char, at = reader.next(), reader.at
+    token = reader.token()
+    if token is None:
+        return Refused("The text ends inside of a value", reader.end)
+    if char in "]}" and reader.closers[-1:] != [char]:
+        return Refused(f"{char!r} closes no bracket that is open there", at)
+    if char in "]}" or (char == "," and wanted in ("a value", "a key", "':'")):
+        what = "A key" if wanted == "a key" else "A value"
+        return Refused(f"{what} is missing before {char!r}", at)
+    if token.lastgroup == "mark":
+        return Refused(f"{char!r} stands where {wanted} was expected", at)
+    if token.lastgroup != "word":
+        _checked(token, at)
+        return Refused(f"A text in quotes stands where {wanted} was expected{_UNESCAPED}", at)
+    refuse_ellipsis(token[0], at)
+    is_behind_text = reader.last_end == at and reader.text[at - 1] in "\"'"
+    hint = _UNESCAPED if is_behind_text else ""
+    return Refused(f"{_short(token[0])} stands where {wanted} was expected{hint}", at)
+
+
+def _lacks_comma(reader: Reader) -> bool:
+    """Return whether a further member begins here: it is apart, and nothing else is meant."""
+    token, is_behind_bracket = reader.token(), reader.text[reader.last_end - 1] in "]}"
+    if token is None:
+        return False
+    is_apart = is_behind_bracket or reader.last_end < reader.at
+    if token.lastgroup == "mark":
+        return is_apart and token[0] in "[{" and reader.closers[-1] == "]"
+    if reader.closers[-1] == "]":
+        return is_behind_bracket
+    if token.lastgroup == "word":
+        is_apart = "\n" in reader.text[reader.last_end : reader.at]
+    return is_apart and _COLON_NEXT.match(reader.text, token.end()) is not None
 
 
 def _checked(token: re.Match[str], at: int) -> tuple[str, str]:
