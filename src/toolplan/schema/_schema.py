@@ -15,8 +15,8 @@ from msgspec import Struct
 from toolplan.plan.model import escape_pointer
 from toolplan.plan.path import Json, copied, json_type
 from toolplan.schema import _document
-from toolplan.schema import _example as examples
 from toolplan.schema._document import JsonType, Node, SchemaError
+from toolplan.schema._example import Search
 
 ARTICLE: Final[dict[JsonType, str]] = {
     "null": "null",
@@ -213,7 +213,7 @@ class Schema:
         def accepts(node: Node, value: Json) -> bool:
             return (self if node is self.node else self.part(node)).is_valid(value)
 
-        return examples.make_example(self.node, self.target, accepts, seed, items)
+        return Search(self.target, accepts, items).find(self.node, seed)
 
     @cached_property
     def is_whole(self) -> bool:
