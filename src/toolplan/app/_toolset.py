@@ -31,7 +31,7 @@ from toolplan.schema.tool import (
 )
 from toolplan.tools import extract as extraction
 from toolplan.tools import learned
-from toolplan.tools._base import OpenedTools, SourceContext, not_asked
+from toolplan.tools._base import OpenedTools, SourceContext
 from toolplan.tools.named import (
     ADDED,
     GIVEN,
@@ -132,8 +132,8 @@ def open_tools(
     tables = {name: settings.table(name) for name in ("sources", *source_tables())}
     context = SourceContext(
         Path.cwd(), os.environ, {**tables, "effects": dict(labels)},
-        settings.path or Path("toolplan.toml"), home(), base_url, note, ask or not_asked, grace_s,
-        accepts,
+        settings.path or Path("toolplan.toml"), home(), base_url, note, ask or (lambda _: None),
+        grace_s, accepts,
     )  # fmt: skip
     try:
         specs, given = _sources(DEMO if tools is None else tools, context.folder)

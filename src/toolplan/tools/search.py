@@ -144,8 +144,9 @@ class ToolIndex:
     def search(self, query: str, limit: int = 20) -> list[Found]:
         """Return at most `limit` tools that share a term with `query`, the best first.
 
-        A tool whose whole name is the query comes first. Tools with equal scores have the order of
-        the toolbox. A term that no tool has matches terms that begin with it.
+        A tool whose whole name is the query comes first. Names count most, then names of arguments,
+        then descriptions. Tools with equal scores have the order of the toolbox. A term that no
+        tool has matches terms that begin with it.
         """
         scores: dict[int, float] = {}
         for term, count in Counter(terms(query)).items():
@@ -198,14 +199,6 @@ def index_of(toolbox: Toolbox) -> ToolIndex:
     if not isinstance(index, ToolIndex):
         index = toolbox.derived[ToolIndex] = ToolIndex(toolbox)
     return index
-
-
-def search_tools(toolbox: Toolbox, query: str, limit: int = 20) -> list[Found]:
-    """Return at most `limit` tools of `toolbox` that match `query`, the best first.
-
-    Names count most, then names of arguments, then descriptions.
-    """
-    return index_of(toolbox).search(query, limit)
 
 
 def _grouped(pairs: Iterable[tuple[str, Tool]]) -> dict[str, tuple[Tool, ...]]:

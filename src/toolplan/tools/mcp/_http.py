@@ -44,7 +44,11 @@ _GOODBYE_S: Final = 2.0
 
 
 class FailuresAsAnswers(httpx2.AsyncBaseTransport):
-    """A transport that answers with a JSON-RPC error where the network fails."""
+    """A transport that answers with a JSON-RPC error where the network fails.
+
+    It never sends twice, but what the server refused, and did nothing for, is sent once more with a
+    token of `access`.
+    """
 
     def __init__(
         self,
@@ -100,23 +104,6 @@ class FailuresAsAnswers(httpx2.AsyncBaseTransport):
     async def aclose(self) -> None:
         """Close all connections."""
         await self._inner.aclose()
-
-
-def http_client(
-    headers: dict[str, str], on_session_lost: Callable[[], None], access: Access | None = None
-) -> httpx2.AsyncClient:
-    """Return a client for one server. It follows no redirect itself, and never sends twice.
-
-    What the server refused, and did nothing for, is sent once more with a token of `access`.
-
-    Reading has no time limit of its own: calls have one each, and streams of notifications last.
-    """
-    inner = httpx2.AsyncHTTPTransport(retries=0)
-    return httpx2.AsyncClient(
-        headers=headers,
-        timeout=httpx2.Timeout(CONNECT_TIMEOUT_S, read=None),
-        transport=FailuresAsAnswers(inner, on_session_lost, access),
-    )
 
 
 def _asked(request: httpx2.Request) -> Asked:

@@ -77,7 +77,7 @@ class McpToolSource:
             case _:
                 pass
         servers = read_servers(path, context.environment)
-        if misplaced := [name for name in servers if context.headers(name)]:
+        if misplaced := [name for name in servers if context.table_of(name).headers]:
             raise ToolObjectError(
                 f"{context.settings_path}: [sources.{misplaced[0]}.headers] is for an OpenAPI"
                 " document.",
@@ -90,7 +90,7 @@ class McpToolSource:
             servers,
             on_event=partial(_report, context.note),
             sign_ins=sign_ins,
-            trusted=[name for name in servers if context.is_trusted(name)],
+            trusted=[name for name in servers if context.table_of(name).trusted],
         ) as source:
 
             def opened(tools: Toolbox) -> OpenedTools:
