@@ -9,6 +9,7 @@ offers is used behind a guard: its faults name it.
 from __future__ import annotations
 
 import functools
+import os
 import re
 import sys
 import traceback
@@ -16,7 +17,6 @@ from collections.abc import Callable, Coroutine, Iterator, Mapping
 from contextlib import suppress
 from functools import cached_property
 from importlib import metadata
-from pathlib import Path
 from typing import Final, Generic, ParamSpec, TypeVar, cast
 
 from msgspec import Struct
@@ -87,8 +87,10 @@ class EntryPoint(Struct, frozen=True):
         """Return the error that says what the package raised, and where."""
         shown = " ".join(str(error).split())
         reason = type(error).__name__ + (f": {shown}" if shown else "")
-        place = self._place(error)
-        failed = "" if place is None else f"It failed at {place}. "
+        top, failed = re.split("[:. ]", self.value.strip())[0], ""
+        for frame, line in traceback.walk_tb(error.__traceback__):  # the last one in the package
+            if str(frame.f_globals.get("__name__", "")).partition(".")[0] == top:
+                failed = f"It failed at {frame.f_code.co_filename}:{line}. "
         help_ = f"{failed}Upgrade {self.package}, or uninstall it; --debug shows the traceback."
         return self.wrong(f"failed: {reason}", help_)
 
@@ -128,14 +130,6 @@ class EntryPoint(Struct, frozen=True):
                 if not isinstance(self.call(getattr, value, name, None), kind):
                     raise self.wrong(f"has no {what} `{name}`")
 
-    def _place(self, error: BaseException) -> str | None:
-        """Return `FILE:LINE` of the last frame in the package of the entry point."""
-        top, place = re.split("[:. ]", self.value.strip())[0], None
-        for frame, line in traceback.walk_tb(error.__traceback__):
-            if str(frame.f_globals.get("__name__", "")).partition(".")[0] == top:
-                place = f"{frame.f_code.co_filename}:{line}"
-        return place
-
 
 class Extensions(Mapping[str, _T], Generic[_T]):
     """What installed packages offer under one group, by name; each is loaded when first asked for.
@@ -160,8 +154,26 @@ class Extensions(Mapping[str, _T], Generic[_T]):
             KeyError: no package offers it.
             ExtensionError: it cannot be loaded, or two packages offer it.
         """
-        if name not in self._loaded:
-            self._loaded[name] = self._load(self._offers[name])
+        if name in self._loaded:
+            return self._loaded[name]
+        first, *others = offers = self._offers[name]
+        if others:
+            packages = " and ".join(sorted(each.package for each in offers))
+            raise ExtensionError(
+                "bad-extension",
+                f"The {first.kind} {first.name!r} is offered by {packages}.",
+                "Uninstall one of them.",
+            )
+        try:
+            loaded = first.load()
+        except Exception as error:  # the module of another package may raise anything
+            if first.is_ours:
+                raise
+            raise first.wrong(f"cannot be loaded: {type(error).__name__}: {error}") from error
+        if self._guard is None or first.is_ours:
+            self._loaded[name] = cast("_T", loaded)
+        else:
+            self._loaded[name] = self._guard(first, loaded)
         return self._loaded[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -187,25 +199,6 @@ class Extensions(Mapping[str, _T], Generic[_T]):
                 found[entry.name] = (*offers, entry)
         return found
 
-    def _load(self, offers: tuple[EntryPoint, ...]) -> _T:
-        first, *others = offers
-        if others:
-            packages = " and ".join(sorted(each.package for each in offers))
-            raise ExtensionError(
-                "bad-extension",
-                f"The {first.kind} {first.name!r} is offered by {packages}.",
-                "Uninstall one of them.",
-            )
-        try:
-            loaded = first.load()
-        except Exception as error:  # the module of another package may raise anything
-            if first.is_ours:
-                raise
-            raise first.wrong(f"cannot be loaded: {type(error).__name__}: {error}") from error
-        if first.is_ours or self._guard is None:
-            return cast("_T", loaded)
-        return self._guard(first, loaded)
-
 
 def described(value: object) -> str:
     """Describe `value` for an error message."""
@@ -221,18 +214,23 @@ def entry_points(path: tuple[str, ...]) -> tuple[EntryPoint, ...]:
     """
     found: list[EntryPoint] = []
     seen: set[str] = set()
-    for folder in dict.fromkeys(map(Path, path)):
-        for info in (*folder.glob("*.dist-info"), *folder.glob("*.egg-info")):
-            package = info.stem.partition("-")[0].replace("_", "-").lower()
+    for folder in dict.fromkeys(each or os.curdir for each in path):
+        infos: list[str] = []
+        with suppress(OSError):  # an entry of the path may be a file, or missing
+            infos = [e for e in os.listdir(folder) if e.endswith((".dist-info", ".egg-info"))]
+        for info in infos:
+            package = info.rpartition(".")[0].partition("-")[0].replace("_", "-").lower()
             if package in seen:  # the first one on the path is the one that is imported
                 continue
             seen.add(package)
             # most packages offer nothing here; some have no such file, or not in the format
             with suppress(OSError, ValueError, TypeError):
-                if _PREFIX.encode() in (info / "entry_points.txt").read_bytes():
-                    found += [
-                        EntryPoint(package, each.group, each.name, each.value)
-                        for each in metadata.Distribution.at(info).entry_points
-                        if each.group.startswith(_PREFIX)
-                    ]
+                at = os.path.join(folder, info)
+                with open(os.path.join(at, "entry_points.txt"), "rb") as file:
+                    offers = _PREFIX.encode() in file.read()
+                found += [
+                    EntryPoint(package, each.group, each.name, each.value)
+                    for each in (metadata.Distribution.at(at).entry_points if offers else ())
+                    if each.group.startswith(_PREFIX)
+                ]
     return tuple(found)
