@@ -28,19 +28,6 @@ LINE_TOKEN: Final = re.compile(
 )
 """The same, but no string goes over the end of a line: a stray quote spoils one line at most."""
 
-_SINGLE_ESCAPE = re.compile(r"""\\.|["\n\r\t]""", re.DOTALL)
-_ESCAPES: Final = {'"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"}
-
-
-def double_quoted(token: str) -> str:
-    """Return a string token as JSON writes it: in double quotes, line ends and tabs escaped."""
-    return '"' + _SINGLE_ESCAPE.sub(_escape, token[1:-1]) + '"'
-
-
-def _escape(found: re.Match[str]) -> str:
-    return "'" if found[0] == "\\'" else _ESCAPES.get(found[0], found[0])
-
-
 _CLOSERS: Final = {"{": "}", "[": "]"}
 _MARKS: Final = frozenset("[]{},")
 _COMMENTS: Final = frozenset(("#", "//", "/*"))
