@@ -97,27 +97,24 @@ before `openapi` and `mcp`, which take long to load.
 _FILES: Final = (".json", ".yaml", ".yml", ".toml", ".py")
 
 
-def source_of(spec: str, folder: Path | None = None) -> tuple[str, ToolSource]:
-    """Return the name and the source of the tools that `spec` names.
-
-    Paths and modules are looked for in `folder`, by default the current one.
+def source_of(spec: str, where: Path) -> ToolSource:
+    """Return the source of the tools that `spec` names; `where` is the folder of paths and modules.
 
     Raises:
         ToolObjectError: there are no such tools; the message says where it looked.
     """
-    where = Path.cwd() if folder is None else folder
     if not spec.strip():
         raise ToolObjectError("The name of the tools is empty.")
     for name in sorted(SOURCES, key=lambda each: _ORDER.index(each if each in _ORDER else "")):
         if SOURCES[name].recognises(spec, where):
-            return name, SOURCES[name]
+            return SOURCES[name]
     path = path_of(spec, where)
     if path.is_file() and path.suffix != ".py":
         document = json_in(spec, where)
         is_openapi = isinstance(document, dict) and bool({"openapi", "swagger"} & {*document})
         if is_openapi or path.suffix.lower() in (".yaml", ".yml"):
             check_beside("source", "openapi", f"The document {spec!r}")
-        return "json", SOURCES["json"]  # which reports the fault of the file
+        return SOURCES["json"]  # which reports the fault of the file
     if path.is_file():
         help_ = f"Name its module: --tools '{path.stem}:*'."
         raise ToolObjectError(f"{spec!r} is a file of Python code.", help_)
