@@ -106,6 +106,18 @@ class FailuresAsAnswers(httpx2.AsyncBaseTransport):
         await self._inner.aclose()
 
 
+def http_client(
+    headers: dict[str, str], on_session_lost: Callable[[], None], access: Access | None
+) -> httpx2.AsyncClient:
+    """Return a client for one server; it follows no redirect itself."""
+    return httpx2.AsyncClient(
+        headers=headers,
+        # calls have a time limit each, and streams of notifications last
+        timeout=httpx2.Timeout(CONNECT_TIMEOUT_S, read=None),
+        transport=FailuresAsAnswers(httpx2.AsyncHTTPTransport(retries=0), on_session_lost, access),
+    )
+
+
 def _asked(request: httpx2.Request) -> Asked:
     match json_object(request.content) if request.method == "POST" else None:
         case {"id": int() | str() as asked, "method": str(method)}:

@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any, Final, TypeAlias, cast
 
 import anyio
-import httpx2
 from mcp import Client, MCPError, StdioServerParameters
 from mcp.client.session import ClientSession
 from mcp.client.sse import sse_client
@@ -41,7 +40,7 @@ from pydantic import TypeAdapter
 
 from toolplan.plan.path import Json
 from toolplan.schema.tool import ToolObjectError
-from toolplan.tools.mcp._http import CONNECT_TIMEOUT_S, MAX_EVENT_BYTES, FailuresAsAnswers
+from toolplan.tools.mcp._http import MAX_EVENT_BYTES, http_client
 from toolplan.tools.mcp._listing import Listing, Page, read_listing
 from toolplan.tools.mcp._oauth import Access, Redirects
 from toolplan.tools.mcp._wire import Interceptor, Streams, clean
@@ -144,13 +143,7 @@ async def over_http(
     server: HttpServer, on_session_lost: Callable[[], None], access: Access | None
 ) -> AsyncGenerator[Streams, None]:
     """Speak to the server's address; requests that fail fail alone."""
-    network = httpx2.AsyncHTTPTransport(retries=0)
-    client = httpx2.AsyncClient(
-        headers=dict(server.headers),
-        # calls have a time limit each, and streams of notifications last
-        timeout=httpx2.Timeout(CONNECT_TIMEOUT_S, read=None),
-        transport=FailuresAsAnswers(network, on_session_lost, access),
-    )
+    client = http_client(dict(server.headers), on_session_lost, access)
     if server.transport == "sse":
         # the transport opens the client, and closes it
         transport = sse_client(
