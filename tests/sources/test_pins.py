@@ -13,18 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from toolplan.plan.comparison import ABSENT, Absent
+from toolplan.plan.comparison import ABSENT, Absent, Change
 from toolplan.plan.path import Json
 from toolplan.schema.tool import Effects, Tool, Toolbox, ToolObjectError
 from toolplan.tools.mcp.opening import COMMANDS, shown
-from toolplan.tools.pins import (
-    Difference,
-    Pins,
-    RefusedTool,
-    SourcedTool,
-    differences,
-    digest_of,
-)
+from toolplan.tools.pins import Pins, RefusedTool, SourcedTool, differences, digest_of
 
 JSON_VALUES: st.SearchStrategy[Any] = st.recursive(
     st.none()
@@ -159,9 +152,9 @@ def test_differences_are_the_smallest_places() -> None:
     before: Json = {"a": [1, {"b/c": True}], "d": 1, "e": [1]}
     after: Json = {"a": [1, {"b/c": 1}], "d": 1.0, "e": [1, 2], "f": None}
     assert list(differences(before, after)) == [
-        Difference("/a/1/b~1c", True, 1),
-        Difference("/e", [1], [1, 2]),
-        Difference("/f", ABSENT, None),
+        Change("/a/1/b~1c", True, 1),
+        Change("/e", [1], [1, 2]),
+        Change("/f", ABSENT, None),
     ]
     assert isinstance(ABSENT, Absent)
 

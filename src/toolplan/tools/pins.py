@@ -12,14 +12,14 @@ import json
 from collections.abc import Collection, Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Final, NamedTuple, TypeAlias, cast
+from typing import Any, Final, TypeAlias, cast
 
 import msgspec
 import rfc8785
 from msgspec import Struct, field
 from msgspec.structs import asdict
 
-from toolplan.plan.comparison import ABSENT, Absent
+from toolplan.plan.comparison import ABSENT, Absent, Change
 from toolplan.plan.diagnostics import did_you_mean, near
 from toolplan.plan.model import escape_pointer
 from toolplan.plan.path import Json
@@ -70,15 +70,19 @@ class SourcedTool(Tool, frozen=True, dict=True):
 class RefusedTool(SourcedTool, frozen=True, dict=True):
     """A tool that has changed since it was accepted, and may not be called.
 
-    `differences` are from the one that was accepted. Plans over the tool are not valid.
+    `differences` are from the one that was accepted, with JSON pointers into
+    `{"tool": …, "server": …}`. Plans over the tool are not valid.
     """
 
-    differences: tuple[Difference, ...] = ()
+    differences: tuple[Change, ...] = ()
 
     @property
     def lines(self) -> tuple[str, ...]:
         """The changes, a line each, for a person to read."""
-        found = [str(each) for each in self.differences[:_MOST_DIFFERENCES]]
+        found: list[str] = []
+        for each in self.differences[:_MOST_DIFFERENCES]:
+            place = each.pointer.lstrip("/").removeprefix("tool/")
+            found.append(f"{place}: was {_shown(each.before)}, is {_shown(each.after)}")
         rest = len(self.differences) - len(found)
         return (*found, f"and {rest} more") if rest else tuple(found)
 
@@ -98,18 +102,6 @@ class RefusedTool(SourcedTool, frozen=True, dict=True):
             f"Look at what has changed; `toolplan tools {self.short_name or self.name} --tools FILE"
             " --accept` takes the tool as it is now."
         )
-
-
-class Difference(NamedTuple):
-    """One place that is not as it was: a JSON pointer into `{"tool": …, "server": …}`."""
-
-    pointer: str
-    before: Shown
-    after: Shown
-
-    def __str__(self) -> str:
-        place = self.pointer.lstrip("/").removeprefix("tool/")
-        return f"{place}: was {_shown(self.before)}, is {_shown(self.after)}"
 
 
 class Pin(Struct, frozen=True, omit_defaults=True):
@@ -261,7 +253,7 @@ def digest_of(tool: Mapping[str, Json], server: Mapping[str, Json]) -> str:
     return hashlib.sha256(rfc8785.dumps({"pinned": tamed, "large": large})).hexdigest()
 
 
-def differences(before: Shown, after: Shown, pointer: str = "") -> Iterator[Difference]:
+def differences(before: Shown, after: Shown, pointer: str = "") -> Iterator[Change]:
     """Yield the smallest places in which two values differ, in order of their pointers."""
     match before, after:
         case dict(), dict():
@@ -274,7 +266,7 @@ def differences(before: Shown, after: Shown, pointer: str = "") -> Iterator[Diff
         case _ if _same(before, after):
             return
         case _:
-            yield Difference(pointer, before, after)
+            yield Change(pointer, before, after)
 
 
 def _same(before: Shown, after: Shown) -> bool:
