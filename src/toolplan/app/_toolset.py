@@ -157,7 +157,7 @@ def _opened(
     specs: Sequence[str], context: SourceContext, base_url: str | None, opening: ExitStack
 ) -> list[NamedSource]:
     """Open the sources; `base_url` is for the only one of an OpenAPI document."""
-    sources = [source_of(spec, context.folder) for spec in specs]
+    sources = [source_of(spec, context.folder)[1] for spec in specs]
     if base_url is not None and sum(source.takes_base_url for source in sources) != 1:
         raise ToolplanError(
             "usage",

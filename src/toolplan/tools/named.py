@@ -97,8 +97,10 @@ before `openapi` and `mcp`, which take long to load.
 _FILES: Final = (".json", ".yaml", ".yml", ".toml", ".py")
 
 
-def source_of(spec: str, where: Path) -> ToolSource:
-    """Return the source of the tools that `spec` names; `where` is the folder of paths and modules.
+def source_of(spec: str, where: Path) -> tuple[str, ToolSource]:
+    """Return the name and the source of the tools that `spec` names.
+
+    Paths and modules are looked for in `where`.
 
     Raises:
         ToolObjectError: there are no such tools; the message says where it looked.
@@ -107,14 +109,14 @@ def source_of(spec: str, where: Path) -> ToolSource:
         raise ToolObjectError("The name of the tools is empty.")
     for name in sorted(SOURCES, key=lambda each: _ORDER.index(each if each in _ORDER else "")):
         if SOURCES[name].recognises(spec, where):
-            return SOURCES[name]
+            return name, SOURCES[name]
     path = path_of(spec, where)
     if path.is_file() and path.suffix != ".py":
         document = json_in(spec, where)
         is_openapi = isinstance(document, dict) and bool({"openapi", "swagger"} & {*document})
         if is_openapi or path.suffix.lower() in (".yaml", ".yml"):
             check_beside("source", "openapi", f"The document {spec!r}")
-        return SOURCES["json"]  # which reports the fault of the file
+        return "json", SOURCES["json"]  # which reports the fault of the file
     if path.is_file():
         help_ = f"Name its module: --tools '{path.stem}:*'."
         raise ToolObjectError(f"{spec!r} is a file of Python code.", help_)
