@@ -288,6 +288,7 @@ def query_of(link: str) -> dict[str, str]:
 _FEWEST_CUT: Final = 2
 _RANGE: Final = re.compile(r"\s*(?:\w+\s*=\s*)?(\d{1,9})\s*(?:-|–|:|\.\.|,)\s*(\d{1,9})\s*")
 _LINK: Final = re.compile(r"(https?:/)?/|\?")
+_CURSOR_KEYS: Final = names.CURSORS | names.NEXT
 _DATE: Final = re.compile(r"\d{4}-\d\d")
 _WORDS: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 
@@ -336,7 +337,7 @@ def names_next(
             words = {word.lower() for word in _WORDS.findall(name)}
             takes_cursor = words & names.CURSOR_WORDS or argument in names.CURSORS
             is_new = not is_needed and value != args.get(name, default)
-            is_alike = own in argument or argument in own or own in names.CURSORS | names.NEXT
+            is_alike = own in argument or argument in own or own in _CURSOR_KEYS
             if is_new and takes_cursor and is_alike:
                 return True
     return False
