@@ -13,8 +13,7 @@ import pytest
 import toolplan
 from toolplan.base.errors import ToolplanError
 from toolplan.cli.terminal import CommandError
-from toolplan.schema.tool import OutcomeUnknown, ToolError
-from toolplan.tools.mcp.source import SignInNeeded
+from toolplan.schema.tool import OutcomeUnknown, ToolError, ToolObjectError
 
 APP: Final = Path(__file__).parents[1] / "src" / "toolplan" / "app"
 
@@ -39,7 +38,7 @@ def test_code_and_help_stand_below_the_message() -> None:
         (CommandError("bad-plan", "No.", "Look."), "help: Look. [bad-plan]"),
         (ToolError("No.", "Look."), "help: Look. [tool-error]"),
         (OutcomeUnknown("No.", "Look."), "help: Look. [outcome-unknown]"),
-        (SignInNeeded("No.", "Look."), "help: Look. [sign-in-needed]"),
+        (ToolObjectError("No.", "Look.", "sign-in-needed"), "help: Look. [sign-in-needed]"),
     ],
 )
 def test_every_kind_of_error_has_its_own_code_there(error: ToolplanError, note: str) -> None:

@@ -7,10 +7,10 @@ from collections.abc import Callable
 
 import pytest
 
+from toolplan.base.errors import ToolplanError
 from toolplan.base.event_loop import run_bounded
 from toolplan.base.threads import (
     MAX_HUNG,
-    CallsHang,
     Threads,
     hung_calls,
     run_in_thread,
@@ -76,8 +76,9 @@ async def test_waiting_calls_start_when_others_are_given_up() -> None:
 async def test_no_more_calls_are_made_when_too_many_hang() -> None:
     threads = Threads("shop", 1)
     threads.hung = MAX_HUNG
-    with pytest.raises(CallsHang, match=f"{MAX_HUNG} calls of 'shop'"):
+    with pytest.raises(ToolplanError, match=f"{MAX_HUNG} calls of 'shop'") as refused:
         await run_in_thread(lambda: 7, threads)
+    assert refused.value.code == "calls-hang"
 
 
 async def test_hung_calls_are_counted_by_source() -> None:

@@ -19,7 +19,7 @@ from toolplan.compiler import compile_plan
 from toolplan.engine import run
 from toolplan.plan.path import Json
 from toolplan.schema import Absent, Schema, at
-from toolplan.schema.tool import Effects, Tool, Toolbox, ToolError
+from toolplan.schema.tool import Effects, LearnedOutput, Tool, Toolbox, ToolError
 from toolplan.testing import Computes, Gives, ScriptedTools
 from toolplan.tools import learned as module
 from toolplan.tools.learned import (
@@ -138,7 +138,7 @@ def test_what_is_kept_is_read_again_as_it_was(
         with LearnedSchemas(path) as kept:
             kept.observe("t", result)
     with LearnedSchemas(path) as kept:
-        assert kept.schema("t") == (schema(*results), len(results))
+        assert kept.schema("t") == LearnedOutput(schema(*results), len(results))
 
 
 def test_rows_become_a_schema_that_plans_are_checked_with() -> None:
@@ -221,8 +221,8 @@ def test_a_learned_schema_is_bounded_whatever_is_seen(kept: LearnedSchemas) -> N
         kept.observe("t", [wide(4, start)])
     expected = kept.schema("t")
     assert expected is not None
-    assert json.dumps(expected.schema).count("type") <= 2 * MOST_PLACES
-    Schema.load(expected.schema)
+    assert json.dumps(expected.raw).count("type") <= 2 * MOST_PLACES
+    Schema.load(expected.raw)
 
 
 def test_what_is_nested_without_end_is_not_looked_into() -> None:
@@ -242,7 +242,7 @@ def test_a_result_that_is_too_large_is_not_learned_from(monkeypatch: pytest.Monk
         assert kept.schema("t") is None
         kept.observe("t", [1])
         kept.observe("t", long)
-        assert kept.schema("t") == (schema([1]), 1)
+        assert kept.schema("t") == LearnedOutput(schema([1]), 1)
 
 
 def test_a_tool_with_another_digest_begins_anew(kept: LearnedSchemas) -> None:
@@ -278,8 +278,8 @@ def test_threads_and_files_learn_together(tmp_path: Path) -> None:
         expected = kept.schema("t")
     assert expected is not None
     assert expected.samples == 40
-    assert isinstance(expected.schema, dict)
-    properties = expected.schema["properties"]
+    assert isinstance(expected.raw, dict)
+    properties = expected.raw["properties"]
     assert isinstance(properties, dict)
     assert len(properties) == 40
 
@@ -334,7 +334,7 @@ def test_what_cannot_be_read_is_learned_again(tmp_path: Path, shape: str) -> Non
     with LearnedSchemas(path) as kept:
         assert kept.schema("t") is None
         kept.observe("t", ROWS)
-        assert kept.schema("t") == (schema(ROWS), 1)
+        assert kept.schema("t") == LearnedOutput(schema(ROWS), 1)
 
 
 def ran(kept: LearnedSchemas, tools: Toolbox, *steps: dict[str, Json]) -> None:
@@ -356,7 +356,7 @@ def test_every_run_is_learned_from(kept: LearnedSchemas) -> None:
     for _ in range(2):
         ran(kept, tools.toolbox, {"id": "s", "tool": "a"})
     expected = schema({"tons": 1}, {"tons": "3 t"})
-    assert kept.schema(tool_digest(tools.toolbox["a"])) == (expected, 2)
+    assert kept.schema(tool_digest(tools.toolbox["a"])) == LearnedOutput(expected, 2)
 
 
 def test_every_item_is_learned_from_and_no_call_that_failed(kept: LearnedSchemas) -> None:
@@ -373,7 +373,7 @@ def test_every_item_is_learned_from_and_no_call_that_failed(kept: LearnedSchemas
     fails: dict[str, Json] = {"id": "u", "tool": "a", "args": {"n": 2}}
     ran(kept, tools.toolbox, many, one, fails)
     known = kept.schema(tool_digest(tools.toolbox["a"]))
-    assert known == (schema({"n": 1}, {"n": 3}), 2)
+    assert known == LearnedOutput(schema({"n": 1}, {"n": 3}), 2)
 
 
 def test_a_tool_that_says_what_it_gives_is_not_learned_about(kept: LearnedSchemas) -> None:

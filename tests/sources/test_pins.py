@@ -13,18 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from toolplan.plan.comparison import ABSENT, Absent
+from toolplan.plan.comparison import ABSENT, Absent, Change
 from toolplan.plan.path import Json
 from toolplan.schema.tool import Effects, Tool, Toolbox, ToolObjectError
 from toolplan.tools.mcp.opening import COMMANDS, shown
-from toolplan.tools.pins import (
-    Difference,
-    Pins,
-    RefusedTool,
-    SourcedTool,
-    differences,
-    digest_of,
-)
+from toolplan.tools.pins import Pins, RefusedTool, SourcedTool, differences, digest_of
 
 JSON_VALUES: st.SearchStrategy[Any] = st.recursive(
     st.none()
@@ -94,9 +87,9 @@ def test_new_and_changed_tools_are_reported(tmp_path: Path) -> None:
     before = Toolbox([sourced("same"), sourced("gone"), sourced("other", title="A")])
     pins = Pins(tmp_path / "lock").accept(before)
     after = Toolbox([sourced("same"), sourced("new"), sourced("other", title="B", more=None)])
-    found = pins.compare(after)
-    assert found.new == ("new",)
-    [change] = found.changed
+    pins.save()
+    assert Pins.pin_new(pins.path, after)[1] == ("new",)
+    [change] = pins.changed(after)
     assert change.name == "other"
     assert change.lines == ("more: was nothing, is null", 'title: was "A", is "B"')
 
@@ -105,7 +98,7 @@ def test_all_is_accepted_without_losing_pins_of_servers_that_are_away(tmp_path: 
     pins = Pins(tmp_path / "lock").accept(Toolbox([sourced("a"), sourced("b")]))
     again = pins.accept(Toolbox([sourced("b", title="B")]))
     assert set(again.pins) == {"a", "b"}
-    assert again.compare(Toolbox([sourced("b", title="B")])).changed == ()
+    assert again.changed(Toolbox([sourced("b", title="B")])) == ()
 
 
 def test_a_refused_tool_says_why_and_how_to_continue(tmp_path: Path) -> None:
@@ -118,7 +111,7 @@ def test_a_refused_tool_says_why_and_how_to_continue(tmp_path: Path) -> None:
     assert "toolplan tools it.look --tools FILE --accept" in refused.unusable
     assert guarded["it.other"].unusable is None
     assert guarded.labelled({"it.look": Effects.READ})["it.look"].unusable == refused.unusable
-    assert pins.accept(guarded).compare(Toolbox([sourced(title="B")])).changed == ()
+    assert pins.accept(guarded).changed(Toolbox([sourced(title="B")])) == ()
 
 
 def test_where_nothing_has_changed_the_toolbox_is_the_same(tmp_path: Path) -> None:
@@ -130,14 +123,14 @@ def test_where_nothing_has_changed_the_toolbox_is_the_same(tmp_path: Path) -> No
 def test_tools_of_any_source_can_be_pinned(tmp_path: Path) -> None:
     tool = Tool("plain", "Adds.", {"type": "object"}, source="python")
     pins = Pins(tmp_path / "lock").accept(Toolbox([tool]))
-    assert pins.compare(Toolbox([tool])).changed == ()
-    assert pins.compare(Toolbox([replace(tool, description="Adds!")])).changed != ()
+    assert pins.changed(Toolbox([tool])) == ()
+    assert pins.changed(Toolbox([replace(tool, description="Adds!")])) != ()
 
 
 def test_what_is_shown_of_a_change_is_bounded_and_cannot_steer_a_terminal(tmp_path: Path) -> None:
     pins = Pins(tmp_path / "lock").accept(Toolbox([sourced()]))
     wide: dict[str, Json] = {f"k{n}": "\x1b[2J" + "x" * 10_000 for n in range(50)}
-    [change] = pins.compare(Toolbox([sourced(**wide)])).changed
+    [change] = pins.changed(Toolbox([sourced(**wide)]))
     assert len(change.lines) == 13
     assert change.lines[-1] == "and 38 more"
     assert all(len(line) < 200 and line.isprintable() for line in change.lines)
@@ -159,9 +152,9 @@ def test_differences_are_the_smallest_places() -> None:
     before: Json = {"a": [1, {"b/c": True}], "d": 1, "e": [1]}
     after: Json = {"a": [1, {"b/c": 1}], "d": 1.0, "e": [1, 2], "f": None}
     assert list(differences(before, after)) == [
-        Difference("/a/1/b~1c", True, 1),
-        Difference("/e", [1], [1, 2]),
-        Difference("/f", ABSENT, None),
+        Change("/a/1/b~1c", True, 1),
+        Change("/e", [1], [1, 2]),
+        Change("/f", ABSENT, None),
     ]
     assert isinstance(ABSENT, Absent)
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from toolplan.schema.tool import Toolbox
-from toolplan.tools.search import relevant, search_tools
+from toolplan.tools.search import index_of, relevant
 
 DATA = Path(__file__).parents[3] / "shared" / "data"
 
@@ -53,6 +53,6 @@ def test_of_four_thousand_tools_nine_in_ten_are_among_the_first_ten() -> None:
     assert len(toolbox) > 4_000
 
     def first(query: str) -> list[str]:
-        return [each.tool.name for each in search_tools(toolbox, query, 10)]
+        return [each.tool.name for each in index_of(toolbox).search(query, 10)]
 
     assert share(toolbox, "sealtools", 8, first) >= 0.9

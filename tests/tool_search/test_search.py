@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from toolplan.plan.path import Json
 from toolplan.schema.tool import ComputedOutput, Effects, Tool, Toolbox
-from toolplan.tools.search import FEW, ToolIndex, index_of, relevant, search_tools, stem, terms
+from toolplan.tools.search import FEW, ToolIndex, index_of, relevant, stem, terms
 from toolplan_demo import TOOLS as DEMO
 
 NOUNS = ("invoice", "customer", "shipment", "ticket", "sensor", "route", "driver", "contract")
@@ -38,7 +38,7 @@ def many(count: int = 2_000) -> Toolbox:
 
 
 def found(toolbox: Toolbox, query: str, limit: int = 20) -> list[str]:
-    return [each.tool.name for each in search_tools(toolbox, query, limit)]
+    return [each.tool.name for each in index_of(toolbox).search(query, limit)]
 
 
 SMALL = Toolbox(
@@ -101,7 +101,7 @@ def test_tools_that_fit_equally_well_come_in_the_order_of_the_toolbox() -> None:
 
 
 def test_scores_fall_and_are_above_nothing() -> None:
-    scores = [each.score for each in search_tools(many(), "late shipments export")]
+    scores = [each.score for each in index_of(many()).search("late shipments export")]
     assert scores == sorted(scores, reverse=True)
     assert scores[-1] > 0
 
@@ -115,7 +115,7 @@ def test_a_toolbox_is_read_once_and_its_index_goes_with_it() -> None:
     assert index_of(toolbox) is index_of(toolbox)
     assert index_of(many(300)) is not index_of(toolbox)
     before = sys.getrefcount(toolbox)
-    search_tools(toolbox, "late")
+    index_of(toolbox).search("late")
     gc.collect()
     assert sys.getrefcount(toolbox) == before
 

@@ -15,7 +15,6 @@ from msgspec.structs import asdict, replace
 
 import toolplan
 from toolplan import providers
-from toolplan import tools as sources
 from toolplan.app.limits import ADVICE
 from toolplan.app.resume import metadata_of
 from toolplan.app.settings import LABELS, LEARNED, Settings, home, source_tables
@@ -25,14 +24,14 @@ from toolplan.plan.model import Plan
 from toolplan.plan.path import Json
 from toolplan.schema.tool import (
     Effects,
-    LearnedOutput,
     Tool,
     Toolbox,
     ToolObjectError,
     tools_of_page,
 )
 from toolplan.tools import extract as extraction
-from toolplan.tools._base import OpenedTools, SourceContext, not_asked
+from toolplan.tools import learned
+from toolplan.tools._base import OpenedTools, SourceContext
 from toolplan.tools.named import (
     ADDED,
     GIVEN,
@@ -51,11 +50,11 @@ def with_learned(tools: Toolbox, path: Path, note: Callable[[str], None]) -> Too
         return tools
     found = {**tools}
     try:
-        with sources.LearnedSchemas(path) as schemas:
+        with learned.LearnedSchemas(path) as schemas:
             for tool in filter(_declares_nothing, tools.values()):
-                if (known := schemas.schema(sources.tool_digest(tool))) is not None:
-                    found[tool.name] = replace(tool, learned=LearnedOutput(*known))
-    except sources.LearnedError as error:
+                if (known := schemas.schema(learned.tool_digest(tool))) is not None:
+                    found[tool.name] = replace(tool, learned=known)
+    except learned.LearnedError as error:
         note(error.with_help)
         return tools
     return Toolbox(found.values())
@@ -68,9 +67,9 @@ def learn_from(
     if not any(step.tool in tools and _declares_nothing(tools[step.tool]) for step in plan.steps):
         return
     try:
-        with sources.LearnedSchemas(path) as schemas:
-            sources.learn(schemas, plan, run, tools)
-    except sources.LearnedError as error:
+        with learned.LearnedSchemas(path) as schemas:
+            learned.learn(schemas, plan, run, tools)
+    except learned.LearnedError as error:
         note(error.with_help)
 
 
@@ -133,8 +132,8 @@ def open_tools(
     tables = {name: settings.table(name) for name in ("sources", *source_tables())}
     context = SourceContext(
         Path.cwd(), os.environ, {**tables, "effects": dict(labels)},
-        settings.path or Path("toolplan.toml"), home(), base_url, note, ask or not_asked, grace_s,
-        accepts,
+        settings.path or Path("toolplan.toml"), home(), base_url, note, ask or (lambda _: None),
+        grace_s, accepts,
     )  # fmt: skip
     try:
         specs, given = _sources(DEMO if tools is None else tools, context.folder)

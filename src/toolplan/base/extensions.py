@@ -10,8 +10,11 @@ from __future__ import annotations
 
 import functools
 import os
+import re
 import sys
-from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
+import traceback
+from collections.abc import Callable, Coroutine, Iterator, Mapping
+from contextlib import suppress
 from functools import cached_property
 from importlib import metadata
 from typing import Final, Generic, ParamSpec, TypeVar, cast
@@ -24,7 +27,6 @@ _P = ParamSpec("_P")
 _T = TypeVar("_T")
 _OURS: Final = "toolplan"
 _PREFIX: Final = f"{_OURS}."
-_FILE: Final = "entry_points.txt"
 KINDS: Final[Mapping[str, str]] = {
     "toolplan.dialects": "dialect",
     "toolplan.rules": "rule",
@@ -85,8 +87,10 @@ class EntryPoint(Struct, frozen=True):
         """Return the error that says what the package raised, and where."""
         shown = " ".join(str(error).split())
         reason = type(error).__name__ + (f": {shown}" if shown else "")
-        place = self._place(error)
-        failed = "" if place is None else f"It failed at {place}. "
+        top, failed = re.split("[:. ]", self.value.strip())[0], ""
+        for frame, line in traceback.walk_tb(error.__traceback__):  # the last one in the package
+            if str(frame.f_globals.get("__name__", "")).partition(".")[0] == top:
+                failed = f"It failed at {frame.f_code.co_filename}:{line}. "
         help_ = f"{failed}Upgrade {self.package}, or uninstall it; --debug shows the traceback."
         return self.wrong(f"failed: {reason}", help_)
 
@@ -126,17 +130,6 @@ class EntryPoint(Struct, frozen=True):
                 if not isinstance(self.call(getattr, value, name, None), kind):
                     raise self.wrong(f"has no {what} `{name}`")
 
-    def _place(self, error: BaseException) -> str | None:
-        """Return `FILE:LINE` of the last frame in the package of the entry point."""
-        top, place = self.value.partition(":")[0].strip().partition(".")[0], None
-        trace = error.__traceback__
-        while trace is not None:
-            module = str(trace.tb_frame.f_globals.get("__name__", ""))
-            if module.partition(".")[0] == top:
-                place = f"{trace.tb_frame.f_code.co_filename}:{trace.tb_lineno}"
-            trace = trace.tb_next
-        return place
-
 
 class Extensions(Mapping[str, _T], Generic[_T]):
     """What installed packages offer under one group, by name; each is loaded when first asked for.
@@ -161,8 +154,26 @@ class Extensions(Mapping[str, _T], Generic[_T]):
             KeyError: no package offers it.
             ExtensionError: it cannot be loaded, or two packages offer it.
         """
-        if name not in self._loaded:
-            self._loaded[name] = self._load(self._offers[name])
+        if name in self._loaded:
+            return self._loaded[name]
+        first, *others = offers = self._offers[name]
+        if others:
+            packages = " and ".join(sorted(each.package for each in offers))
+            raise ExtensionError(
+                "bad-extension",
+                f"The {first.kind} {first.name!r} is offered by {packages}.",
+                "Uninstall one of them.",
+            )
+        try:
+            loaded = first.load()
+        except Exception as error:  # the module of another package may raise anything
+            if first.is_ours:
+                raise
+            raise first.wrong(f"cannot be loaded: {type(error).__name__}: {error}") from error
+        if self._guard is None or first.is_ours:
+            self._loaded[name] = cast("_T", loaded)
+        else:
+            self._loaded[name] = self._guard(first, loaded)
         return self._loaded[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -188,25 +199,6 @@ class Extensions(Mapping[str, _T], Generic[_T]):
                 found[entry.name] = (*offers, entry)
         return found
 
-    def _load(self, offers: tuple[EntryPoint, ...]) -> _T:
-        first, *others = offers
-        if others:
-            packages = " and ".join(sorted(each.package for each in offers))
-            raise ExtensionError(
-                "bad-extension",
-                f"The {first.kind} {first.name!r} is offered by {packages}.",
-                "Uninstall one of them.",
-            )
-        try:
-            loaded = first.load()
-        except Exception as error:  # the module of another package may raise anything
-            if first.is_ours:
-                raise
-            raise first.wrong(f"cannot be loaded: {type(error).__name__}: {error}") from error
-        if first.is_ours or self._guard is None:
-            return cast("_T", loaded)
-        return self._guard(first, loaded)
-
 
 def described(value: object) -> str:
     """Describe `value` for an error message."""
@@ -223,29 +215,22 @@ def entry_points(path: tuple[str, ...]) -> tuple[EntryPoint, ...]:
     found: list[EntryPoint] = []
     seen: set[str] = set()
     for folder in dict.fromkeys(each or os.curdir for each in path):
-        for name in _metadata_folders(folder):
-            package = name.rpartition(".")[0].partition("-")[0].replace("_", "-").lower()
-            if package not in seen:  # the first one on the path is the one that is imported
-                seen.add(package)
-                found += (
+        infos: list[str] = []
+        with suppress(OSError):  # an entry of the path may be a file, or missing
+            infos = [e for e in os.listdir(folder) if e.endswith((".dist-info", ".egg-info"))]
+        for info in infos:
+            package = info.rpartition(".")[0].partition("-")[0].replace("_", "-").lower()
+            if package in seen:  # the first one on the path is the one that is imported
+                continue
+            seen.add(package)
+            # most packages offer nothing here; some have no such file, or not in the format
+            with suppress(OSError, ValueError, TypeError):
+                at = os.path.join(folder, info)
+                with open(os.path.join(at, "entry_points.txt"), "rb") as file:
+                    offers = _PREFIX.encode() in file.read()
+                found += [
                     EntryPoint(package, each.group, each.name, each.value)
-                    for each in _written(f"{folder}{os.sep}{name}")
+                    for each in (metadata.Distribution.at(at).entry_points if offers else ())
                     if each.group.startswith(_PREFIX)
-                )
+                ]
     return tuple(found)
-
-
-def _metadata_folders(folder: str) -> list[str]:
-    try:
-        return [name for name in os.listdir(folder) if name.endswith((".dist-info", ".egg-info"))]
-    except OSError:
-        return []  # an entry of the path may be a file, or missing
-
-
-def _written(folder: str) -> Iterable[metadata.EntryPoint]:
-    try:
-        with open(f"{folder}{os.sep}{_FILE}", "rb") as file:
-            offers = _PREFIX.encode() in file.read()  # most packages offer nothing here
-        return metadata.Distribution.at(folder).entry_points if offers else ()
-    except (OSError, ValueError, TypeError):  # no file of text, or not in the format
-        return ()

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import inspect
 import os
 import sysconfig
 import traceback
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Final
 
 from msgspec import Struct
 
-_MOST_NAMED: Final = 5
 _OURS: Final = str(Path(__file__).parents[1]) + os.sep
 _PACKAGES: Final = tuple(f"{os.sep}{name}{os.sep}" for name in ("site-packages", "dist-packages"))
 
@@ -44,7 +42,8 @@ def own_fault(error: BaseException) -> OwnFault | None:
             each.stack[:] = [frame for frame in each.stack if is_own(frame.filename)]
         place = _place(found)
         if place is not None:
-            return OwnFault(place, _line(found), "".join(found.format()).rstrip("\n"))
+            lines = ["an error", *_leaf(found).format_exception_only()]
+            return OwnFault(place, lines[-1].strip(), "".join(found.format()).rstrip("\n"))
     return None
 
 
@@ -103,20 +102,3 @@ def _seen(file: str) -> str:
     except (ValueError, OSError):  # another drive, or no working folder
         return file
     return file if relative.startswith("..") else relative
-
-
-def _line(found: traceback.TracebackException) -> str:
-    lines = [*_leaf(found).format_exception_only()]
-    return lines[-1].strip() if lines else "an error"
-
-
-def plain_functions(found: Iterable[object]) -> str:
-    """Return a sentence about the plain functions in `found`; empty if there are none."""
-    routines = [(at, each) for at, each in enumerate(found) if inspect.isroutine(each)]
-    if not routines:
-        return ""
-    names = ", ".join(f"{each.__name__!r} at [{at}]" for at, each in routines[:_MOST_NAMED])
-    left = len(routines) - _MOST_NAMED
-    more = f", and {left} more" if left > 0 else ""
-    help_ = "Put @toolplan.tool above the definition of each."
-    return f"functions that are not tools: {names}{more}. {help_}"

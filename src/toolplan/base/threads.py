@@ -33,17 +33,6 @@ _Given = ParamSpec("_Given")
 _Result = TypeVar("_Result")
 
 
-class CallsHang(ToolplanError):
-    """Too many calls of a source hang; this one was not made."""
-
-    def __init__(self, name: str, hung: int) -> None:
-        super().__init__(
-            "calls-hang",
-            f"{hung} calls of {name!r} were given up and still run; no more are made until some"
-            " end.",
-        )
-
-
 class Threads:
     """At most `size` daemon threads for the calls of the source `name`.
 
@@ -72,12 +61,14 @@ class Threads:
         """Queue `function` for the next thread that is free.
 
         Raises:
-            CallsHang: too many earlier calls were given up and still run.
+            ToolplanError: too many earlier calls were given up and still run (`calls-hang`).
         """
         future: Future[_Result] = Future()
         with self._changed:
             if self.hung >= MAX_HUNG:
-                raise CallsHang(self.name, self.hung)
+                given_up = f"{self.hung} calls of {self.name!r} were given up and still run"
+                fault = f"{given_up}; no more are made until some end."
+                raise ToolplanError("calls-hang", fault)
             self._work.append((future, function))
             self._find_thread()
         return future
@@ -177,7 +168,7 @@ async def run_in_thread(
     until the thread is done; without it the thread runs on by itself.
 
     Raises:
-        CallsHang: too many earlier calls were given up and still run.
+        ToolplanError: too many earlier calls were given up and still run (`calls-hang`).
     """
     future = threads.submit(partial(copy_context().run, function))
     waiting = asyncio.wrap_future(future)

@@ -23,7 +23,7 @@ from toolplan.schema.tool import Toolbox, ToolObjectError
 from toolplan.show.printable import count_text, printable
 from toolplan.show.tools_view import ToolsView, ToolView
 from toolplan.tools._base import claim_lines
-from toolplan.tools.search import search_tools
+from toolplan.tools.search import index_of
 
 _LEFT_OUT: Final = "Correct it where the tool or its server is defined."
 
@@ -63,7 +63,7 @@ def tools_command(
     else:
         if (ambiguity := toolbox.ambiguity(query)) is not None:
             note(ambiguity)
-        shown = [found.tool for found in search_tools(toolbox, query)]
+        shown = [found.tool for found in index_of(toolbox).search(query)]
         meant = None if " " in query else did_you_mean(near(query, toolbox))
         if shown and meant is not None:
             note(f"There is no tool {query!r}. {meant}")

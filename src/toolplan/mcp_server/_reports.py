@@ -30,7 +30,7 @@ from toolplan.show.approval_view import approval_json
 from toolplan.show.effects_view import call_text
 from toolplan.show.printable import cut, printable, visible
 from toolplan.show.runs_view import SHORT
-from toolplan.tools.search import search_tools
+from toolplan.tools.search import index_of
 
 MOST_OUTPUT: Final = 20_000
 """The maximum size of all values of one answer, in characters of JSON; `runs` has the others."""
@@ -312,7 +312,7 @@ def found_text(toolbox: Toolbox, query: str, faults: Sequence[str], *, detail: b
     else:
         named = [toolbox[name] for name in names if name in toolbox]
         if len(named) < len(names):
-            named = [each.tool for each in search_tools(toolbox, query, len(toolbox))]
+            named = [each.tool for each in index_of(toolbox).search(query, len(toolbox))]
         text = _listed(named, detail=detail)
     return f"{text}{left_out(faults, _MOST_FAULTS, _MOST_FAULT)}"
 

@@ -10,7 +10,6 @@ import hashlib
 import json
 from collections import defaultdict, deque
 from collections.abc import Hashable, Iterable, Iterator, Mapping
-from functools import partial
 from graphlib import CycleError, TopologicalSorter
 from typing import Final, Literal, NamedTuple, TypeAlias, cast
 
@@ -20,7 +19,7 @@ from msgspec.structs import replace
 from toolplan.plan.canonical import dump
 from toolplan.plan.model import Literal as Value
 from toolplan.plan.model import Plan, Step, join_pointer, needs, rename_steps, step_refs
-from toolplan.plan.path import Json, NotThere, Path, select
+from toolplan.plan.path import Json
 
 _MOST_COMPARED: Final = 100  # so that it takes no longer than reading the plans
 
@@ -109,15 +108,15 @@ def compare_plans(before: Plan, after: Plan) -> Comparison:
         partner, new = matched.get(step.id), _compared(step)
         if partner is None:
             bare = _compared(Step(step.id, step.tool))
-            changes = _changes(bare, bare, new)
+            changes = tuple(_changes(bare, bare, new))
             found.append(StepChange("added", None, step.id, step.tool, changes))
-        elif changes := _changes(*old[partner], new):
+        elif changes := tuple(_changes(*old[partner], new)):
             found.append(StepChange("changed", partner, step.id, step.tool, changes))
     for step in before.steps:
         if step.id not in names:
-            changes = _changes(*old[step.id], _compared(Step(step.id, step.tool)))
+            changes = tuple(_changes(*old[step.id], _compared(Step(step.id, step.tool))))
             found.append(StepChange("removed", step.id, None, step.tool, changes))
-    output = _changes(_output(before), _output(renamed), _output(after))
+    output = tuple(_changes(_output(before), _output(renamed), _output(after)))
     return Comparison(tuple(found), output, matched)
 
 
@@ -163,7 +162,11 @@ def _matched(before: Plan, after: Plan) -> dict[str, str]:
     for step in after.steps:
         alike = free[step.tool]
         if step.id not in found and alike:
-            best = max(alike[:_MOST_COMPARED], key=partial(_likeness, step))
+            args = step.args.items()
+            best = max(
+                alike[:_MOST_COMPARED],
+                key=lambda one: (sum(one.args.get(k) == v for k, v in args), one.id == step.id),
+            )
             alike.remove(best)
             found[step.id] = best.id
     return {step.id: found[step.id] for step in after.steps if step.id in found}
@@ -183,11 +186,6 @@ def _pair(
     for name, key in after:
         if name not in found and (alike := waiting[key]):
             found[name] = alike.popleft()
-
-
-def _likeness(one: Step, other: Step) -> tuple[int, bool]:
-    same = sum(name in other.args and other.args[name] == value for name, value in one.args.items())
-    return same, one.id == other.id
 
 
 def _keys(plan: Plan) -> dict[str, tuple[str, str]]:
@@ -226,36 +224,24 @@ def _digest(document: Json) -> str:
 
 
 def _changes(
-    written: Json | Absent, renamed: Json | Absent, after: Json | Absent
-) -> tuple[Change, ...]:
-    """Return where `renamed` and `after` differ; the old values are those `written`."""
-    return tuple(
-        Change(join_pointer(path), _at(written, path), _at(after, path))
-        for path in _differing(renamed, after)
-    )
+    written: Json | Absent, renamed: Json | Absent, after: Json | Absent, *path: str | int
+) -> Iterator[Change]:
+    """Yield the smallest parts in which `renamed` and `after` differ.
 
-
-def _differing(
-    one: Json | Absent, other: Json | Absent, *path: str | int
-) -> Iterator[tuple[str | int, ...]]:
-    """Yield the smallest parts that differ; lists of different lengths differ as a whole."""
-    if isinstance(one, Absent) or isinstance(other, Absent):
-        if one is not other:
-            yield path
-    elif Value(one) == Value(other):
-        return
-    elif isinstance(one, dict) and isinstance(other, dict):
-        for key in dict.fromkeys([*one, *other]):
-            yield from _differing(one.get(key, ABSENT), other.get(key, ABSENT), *path, key)
-    elif isinstance(one, list) and isinstance(other, list) and len(one) == len(other):
-        for at, pair in enumerate(zip(one, other, strict=True)):
-            yield from _differing(*pair, *path, at)
-    else:
-        yield path
-
-
-def _at(value: Json | Absent, path: Path) -> Json | Absent:
-    try:
-        return value if isinstance(value, Absent) else select(value, path)
-    except NotThere:
-        return ABSENT
+    The old values are those `written`, which differ from `renamed` in ids of steps only. Lists of
+    different lengths differ as a whole.
+    """
+    match written, renamed, after:
+        case dict(), dict(), dict():
+            for key in dict.fromkeys([*renamed, *after]):
+                old, one, other = (each.get(key, ABSENT) for each in (written, renamed, after))
+                yield from _changes(old, one, other, *path, key)
+        case list(), list(), list() if len(renamed) == len(after):
+            for at, (old, one, other) in enumerate(zip(written, renamed, after, strict=True)):
+                yield from _changes(old, one, other, *path, at)
+        case (_, Absent(), _) | (_, _, Absent()):
+            if renamed is not after:
+                yield Change(join_pointer(path), written, after)
+        case _:
+            if Value(renamed) != Value(after):
+                yield Change(join_pointer(path), written, after)

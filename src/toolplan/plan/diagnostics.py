@@ -139,6 +139,12 @@ class CannotExpress(ToolplanError):
 def to_json(diagnostic: Diagnostic) -> dict[str, Json]:
     """Return the wire form of `diagnostic`."""
     fix = diagnostic.fix
+    edits: list[Json] = [
+        {"pointer": each.pointer, "remove": True}
+        if isinstance(each.value, Removed)
+        else {"pointer": each.pointer, "value": each.value}
+        for each in (() if fix is None else fix.edits)
+    ]
     return {
         "code": diagnostic.code,
         "severity": diagnostic.severity.value,
@@ -146,15 +152,9 @@ def to_json(diagnostic: Diagnostic) -> dict[str, Json]:
         "pointer": diagnostic.pointer,
         "message": diagnostic.message,
         "help": diagnostic.help,
-        "fix": fix and {"safe": fix.safe, "edits": [_edit_to_json(edit) for edit in fix.edits]},
+        "fix": fix and {"safe": fix.safe, "edits": edits},
         "fixed": diagnostic.fixed,
     }
-
-
-def _edit_to_json(edit: Edit) -> Json:
-    if isinstance(edit.value, Removed):
-        return {"pointer": edit.pointer, "remove": True}
-    return {"pointer": edit.pointer, "value": edit.value}
 
 
 # Suggestions
@@ -246,12 +246,9 @@ def is_misspelt(name: str, right: str) -> bool:
     if len(ones) != len(others):
         return False
     different = [(a, b) for a, b in zip(ones, others, strict=True) if a != b]
-    return len(different) == 1 and _is_typing_error(*different[0])
-
-
-def _is_typing_error(one: str, other: str) -> bool:
-    if not (one + other).isalpha():  # 99 is not 999
+    if len(different) != 1 or not "".join(different[0]).isalpha():  # 99 is not 999
         return False
+    ((one, other),) = different
     if one + "s" == other or other + "s" == one or _single(one) == _single(other):
         return True
     short, long = sorted((one, other), key=len)

@@ -183,24 +183,18 @@ def refs(value: Value) -> Iterator[Ref]:
     return (ref for _, ref, _ in placed_refs(value))
 
 
-def step_values(step: Step) -> Iterator[tuple[str, Value]]:
-    """Yield every value of `step` with its JSON pointer inside the step: `/args/location`."""
-    for name, value in step.args.items():
-        yield f"/args/{escape_pointer(name)}", value
-    if step.for_each is not None:
-        yield "/for_each", step.for_each
-    if step.when is not None:
-        yield "/when/value", step.when.value
-
-
 def step_refs(step: Step) -> Iterator[tuple[str, Ref]]:
     """Yield every reference of `step` with the pointer of the value that holds it.
 
     The pointer leads to the innermost text or value: `/args/where/city`. References to `item` and
     `index` are among them.
     """
-    for pointer, value in step_values(step):
-        yield from located_refs(value, pointer)
+    for name, value in step.args.items():
+        yield from located_refs(value, f"/args/{escape_pointer(name)}")
+    if step.for_each is not None:
+        yield from located_refs(step.for_each, "/for_each")
+    if step.when is not None:
+        yield from located_refs(step.when.value, "/when/value")
 
 
 def located_refs(value: Value, pointer: str) -> Iterator[tuple[str, Ref]]:

@@ -68,13 +68,20 @@ def parse_segments(text: str, start: int = 0) -> tuple[Path, int]:
     """
     segments: list[Segment] = []
     at = start
+    segment: Segment
     while at < len(text):
-        if text[at] == ".":
-            segment, at = _after_dot(text, at + 1)
-        elif text[at] == "[":
-            segment, at = _in_brackets(text, at + 1)
-        else:
+        if text.startswith(("[", ".["), at):  # `transactions.[0]`, as some models write it
+            segment, at = _in_brackets(text, text.index("[", at) + 1)
+        elif text[at] != ".":
             break
+        elif text.startswith("*", at + 1):
+            segment, at = EVERY, at + 2
+        elif found := _KEY.match(text, at + 1):
+            segment, at = found[0], found.end()
+        elif found := _INDEX.match(text, at + 1):
+            segment, at = int(found[0]), found.end()
+        else:
+            raise PathSyntaxError("a key, an index or '*' was expected after '.'", at + 1)
         segments.append(segment)
     return tuple(segments), at
 
@@ -93,14 +100,15 @@ def parse_path(text: str) -> Path:
 
 def print_path(path: Path) -> str:
     """Return the canonical spelling of `path`; `parse_path` reads it back."""
-    return "".join(map(_print_segment, path))
-
-
-def print_key(key: str) -> str:
-    """Return `key` as one segment: `.key`, or `["key"]` where the short form cannot say it."""
-    if _SHORTHAND.fullmatch(key):
-        return "." + key
-    return '["' + "".join(_escaped(char) for char in key) + '"]'
+    written: list[str] = []
+    for segment in path:
+        if not isinstance(segment, str):
+            written.append("[*]" if segment is EVERY else f"[{segment}]")
+        elif _SHORTHAND.fullmatch(segment):
+            written.append(f".{segment}")
+        else:
+            written += ('["', *map(_escaped, segment), '"]')
+    return "".join(written)
 
 
 def select(value: Json, path: Path) -> Json:
@@ -118,32 +126,29 @@ def select(value: Json, path: Path) -> Json:
 
 def _selected(value: Json, path: Path, start: int) -> Json:
     for at in range(start, len(path)):
-        if path[at] is not EVERY:
-            value = _step_into(value, path[at], path, at)
-            continue
-        if not isinstance(value, list):
-            raise NotThere(f"{_place(path, at)} is {json_type(value)}, not a list", path)
-        parts = [_selected(item, path, at + 1) for item in value]
-        if EVERY not in path[at + 1 :]:
-            return parts
-        return [inner for part in parts if isinstance(part, list) for inner in part]
+        segment = path[at]
+        if isinstance(segment, str) and isinstance(value, dict):
+            if segment not in value:
+                raise NotThere(f"{_place(path, at)} has no key {segment!r}", path)
+            value = value[segment]
+        elif isinstance(segment, int) and isinstance(value, list):
+            if segment >= len(value):
+                fault = f"has {len(value)} element(s), none at index {segment}"
+                raise NotThere(f"{_place(path, at)} {fault}", path)
+            value = value[segment]
+        elif segment is EVERY and isinstance(value, list):
+            parts = [_selected(item, path, at + 1) for item in value]
+            if EVERY not in path[at + 1 :]:
+                return parts
+            return [inner for part in parts if isinstance(part, list) for inner in part]
+        else:
+            wanted = "an object" if isinstance(segment, str) else "a list"
+            raise NotThere(f"{_place(path, at)} is {json_type(value)}, not {wanted}", path)
     return value
 
 
-def _step_into(value: Json, segment: Segment, path: Path, at: int) -> Json:
-    if isinstance(segment, str):
-        if isinstance(value, dict):
-            if segment in value:
-                return value[segment]
-            raise NotThere(f"{_place(path, at)} has no key {segment!r}", path)
-    elif isinstance(segment, int) and isinstance(value, list):
-        if segment < len(value):
-            return value[segment]
-        raise NotThere(
-            f"{_place(path, at)} has {len(value)} element(s), none at index {segment}", path
-        )
-    wanted = "an object" if isinstance(segment, str) else "a list"
-    raise NotThere(f"{_place(path, at)} is {json_type(value)}, not {wanted}", path)
+def _place(path: Path, at: int) -> str:
+    return print_path(path[:at]) or "the output"
 
 
 def copied(value: Json) -> Json:
@@ -177,22 +182,6 @@ def json_type(value: object) -> str:
             return f"a {type(value).__name__}"
 
 
-def _place(path: Path, at: int) -> str:
-    return print_path(path[:at]) or "the output"
-
-
-def _after_dot(text: str, at: int) -> tuple[Segment, int]:
-    if text.startswith("*", at):
-        return EVERY, at + 1
-    if text.startswith("[", at):  # `transactions.[0]`, as some models write it
-        return _in_brackets(text, at + 1)
-    if key := _KEY.match(text, at):
-        return key[0], key.end()
-    if index := _INDEX.match(text, at):
-        return int(index[0]), index.end()
-    raise PathSyntaxError("a key, an index or '*' was expected after '.'", at)
-
-
 def _in_brackets(text: str, at: int) -> tuple[Segment, int]:
     segment: Segment
     if text.startswith("*", at):
@@ -212,16 +201,6 @@ def _in_brackets(text: str, at: int) -> tuple[Segment, int]:
     if not text.startswith("]", end):
         raise PathSyntaxError("']' was expected", end)
     return segment, end + 1
-
-
-def _print_segment(segment: Segment) -> str:
-    match segment:
-        case str():
-            return print_key(segment)
-        case int():
-            return f"[{segment}]"
-        case Every():
-            return "[*]"
 
 
 def _escaped(char: str) -> str:

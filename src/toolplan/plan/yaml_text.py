@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from typing import Final, NamedTuple, Protocol, cast
+from typing import Any, Final, NamedTuple, cast
 
 import yaml
 from msgspec import Struct, field
@@ -97,19 +97,13 @@ def read_yaml(
         raise YamlError(f"It is not YAML: {problem}.", at) from None
 
 
-class _Parser(Protocol):
-    """The part of the library's loader that its own types do not describe."""
-
-    def get_event(self) -> object: ...
-
-
 class _Reader(Struct):
     """Builds JSON from the events of a parser.
 
     The value of an alias is built once and shared; its size counts as often as it is named.
     """
 
-    parser: _Parser
+    parser: Any
     max_depth: int
     strict: bool
     with_lines: bool
@@ -133,7 +127,7 @@ class _Reader(Struct):
         return Yaml(value, self.lines)
 
     def _next(self) -> yaml.Event:
-        event = self.parser.get_event()
+        event: object = self.parser.get_event()
         if not isinstance(event, yaml.Event):
             raise YamlError("It ends too early.", 1)
         return event
@@ -145,30 +139,27 @@ class _Reader(Struct):
         if self.strict:
             self._refuse_unsafe(event)
         before = self.size
-        value = self._built(event, depth, pointer)
+        self.size += 1
+        if isinstance(event, yaml.AliasEvent):
+            if event.anchor not in self.named:
+                message = f"The alias {event.anchor!r} names nothing before it."
+                raise YamlError(message, _line(event))
+            value, size = self.named[event.anchor]
+            self.size = before + size
+        elif isinstance(event, yaml.ScalarEvent):
+            value = self._scalar(event)
+        elif depth >= self.max_depth:
+            raise YamlError(f"It is nested deeper than {self.max_depth}.", _line(event))
+        elif isinstance(event, yaml.SequenceStartEvent):
+            value = self._list(depth, pointer)
+        else:
+            value = self._mapping(depth, pointer)
         if self.size > MAX_VALUES:
             raise YamlError(f"It has more than {MAX_VALUES} values.", _line(event))
         anchor = getattr(event, "anchor", None)
         if anchor is not None:
             self.named[anchor] = value, self.size - before
         return value
-
-    def _built(self, event: yaml.Event, depth: int, pointer: str) -> Json:
-        if isinstance(event, yaml.AliasEvent):
-            if event.anchor not in self.named:
-                message = f"The alias {event.anchor!r} names nothing before it."
-                raise YamlError(message, _line(event))
-            value, size = self.named[event.anchor]
-            self.size += size
-            return value
-        self.size += 1
-        if isinstance(event, yaml.ScalarEvent):
-            return self._scalar(event)
-        if depth >= self.max_depth:
-            raise YamlError(f"It is nested deeper than {self.max_depth}.", _line(event))
-        if isinstance(event, yaml.SequenceStartEvent):
-            return self._list(depth, pointer)
-        return self._mapping(depth, pointer)
 
     def _refuse_unsafe(self, event: yaml.Event) -> None:
         if isinstance(event, yaml.AliasEvent):
@@ -209,19 +200,14 @@ class _Reader(Struct):
         text = str(event.value)
         if not event.implicit[0]:  # it is quoted, or its tag says that it is text
             return text
-        value = self._by_look(text)
+        words, number = (_STRICT_WORDS, _INTEGER) if self.strict else (_WORDS, _NUMBER)
+        value = words.get(text, text)
+        if text not in words and number.fullmatch(text) and len(text) < 1_000:
+            value = json.loads(text.removeprefix("+"))
         if isinstance(value, float) and math.isinf(value):
             raise YamlError(f"The number {text[:40]} is too large to be stored.", _line(event))
         # the caller that asked for it resolves it, so that the rest of the document stays JSON
         return cast("Json", Plain(text, value, _line(event))) if self.plain_depth else value
-
-    def _by_look(self, text: str) -> Json:
-        words, number = (_STRICT_WORDS, _INTEGER) if self.strict else (_WORDS, _NUMBER)
-        if text in words:
-            return words[text]
-        if number.fullmatch(text) and len(text) < 1_000:
-            return json.loads(text.removeprefix("+"))
-        return text
 
 
 def _line(event: yaml.Event) -> int:

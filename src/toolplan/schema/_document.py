@@ -74,8 +74,9 @@ KEYWORDS: Final = (
     )
 )
 """All keywords; every value passes an unknown one."""
-_ROOT: Final = "root"
-_PREFIX: Final = f"#/$defs/{_ROOT}"
+ROOT: Final = "root"
+PREFIX: Final = f"#/$defs/{ROOT}"
+"""Where the definitions of a schema stand in it (`Schema.document`)."""
 MOST_WRITTEN_LEVELS: Final = 16
 MOST_WRITTEN_NODES: Final = 5_000
 """Maximum number of nodes that are written out; a schema that repeats itself has more."""
@@ -96,7 +97,7 @@ def read(raw: Json) -> tuple[Node, Node | None]:
     """Return a schema node and the definitions for its references, None where it has none.
 
     Every `$ref` in both reads `#/$defs/root/…`, so that any node beside the definitions is a schema
-    of its own (`whole`).
+    of its own (`Schema.document`).
 
     Raises:
         SchemaError: it cannot be used.
@@ -110,38 +111,24 @@ def read(raw: Json) -> tuple[Node, Node | None]:
     if not references:  # each part applies once at most, and there are fewer than MAX_WORK
         return raw, None
     for reference in references:
-        _check_reference(reference, raw)
+        if not isinstance(reference, str):
+            raise SchemaError("a '$ref' is not a string")
+        if not reference.startswith("#"):
+            raise SchemaError(f"it refers to {reference!r}, and schemas are never fetched")
+        if follow(raw, reference[1:]) is None:
+            raise SchemaError(f"it refers to {reference!r}, which is not in it")
     _bound_work(raw)
-    moved = _moved(raw, _PREFIX)
-    return {k: v for k, v in moved.items() if k not in ("$defs", "definitions")}, moved
+    made = moved(raw, PREFIX)
+    return {k: v for k, v in made.items() if k not in ("$defs", "definitions")}, made
 
 
-def whole(node: Node, definitions: Node | None) -> Node:
-    """Return what `read` returned as one self-contained schema."""
-    if definitions is None or isinstance(node, bool):
-        return node
-    return {**node, "$defs": {_ROOT: definitions}}
-
-
-def target(reference: Json, definitions: Node | None) -> Node | None:
-    """Return the node that a moved `$ref` leads to, or None where it leads nowhere."""
-    if not isinstance(reference, str) or not reference.startswith(_PREFIX):
-        return None
-    return _follow(definitions, reference.removeprefix(_PREFIX))
-
-
-def placed(schema: Node, pointer: str) -> Node:
-    """Return a whole schema as it stands at `pointer`, a URI fragment, in another one."""
-    return schema if isinstance(schema, bool) else _moved(schema, f"#{pointer}")
-
-
-def _moved(schema: dict[str, Json], prefix: str) -> dict[str, Json]:
+def moved(schema: dict[str, Json], prefix: str) -> dict[str, Json]:
     """Return a copy of `schema` with references that begin with `prefix`."""
-    moved = {name: copied(part) for name, part in schema.items()}
-    for node in sub_schemas(moved):
+    made = {name: copied(part) for name, part in schema.items()}
+    for node in sub_schemas(made):
         if isinstance(reference := node.get("$ref"), str):
             node["$ref"] = f"{prefix}{reference[1:]}"
-    return moved
+    return made
 
 
 def sub_schemas(node: Json) -> Iterator[dict[str, Json]]:
@@ -195,16 +182,8 @@ def _bound(raw: Json) -> None:
         level = below
 
 
-def _check_reference(reference: Json, root: dict[str, Json]) -> None:
-    if not isinstance(reference, str):
-        raise SchemaError("a '$ref' is not a string")
-    if not reference.startswith("#"):
-        raise SchemaError(f"it refers to {reference!r}, and schemas are never fetched")
-    if _follow(root, reference[1:]) is None:
-        raise SchemaError(f"it refers to {reference!r}, which is not in it")
-
-
-def _follow(node: Json, pointer: str) -> Node | None:
+def follow(node: Json, pointer: str) -> Node | None:
+    """Return the schema at `pointer`, a URI fragment, in `node`; None where there is none."""
     if pointer and not pointer.startswith("/"):
         return None
     for token in pointer.split("/")[1:]:
@@ -235,7 +214,7 @@ def _bound_work(root: dict[str, Json]) -> None:
         total = 1 + sum(work(inner) for inner in in_place(schema))
         reference = schema.get("$ref")
         if isinstance(reference, str):
-            total += work(_follow(root, reference[1:]))
+            total += work(follow(root, reference[1:]))
         open_.discard(key)
         if total > MAX_WORK:
             raise SchemaError(f"more than {MAX_WORK} of its parts apply to one value")
@@ -287,7 +266,10 @@ def tool_without_words(item: Mapping[str, Json]) -> dict[str, Json]:
     made = {name: part for name, part in item.items() if name not in _TOOL_WORDS}
     for name in ("input_schema", "inputSchema", "output_schema", "outputSchema"):
         if name in made:
-            made[name] = _without_words(made[name])
+            made[name] = copied(made[name])
+            for node in sub_schemas(made[name]):
+                for word in _SCHEMA_WORDS.intersection(node):
+                    del node[word]
     hints = made.get("annotations")
     if isinstance(hints, dict):
         made["annotations"] = {name: hint for name, hint in hints.items() if name != "title"}
@@ -298,15 +280,6 @@ def tool_version(item: Mapping[str, Json]) -> str:
     """Return the digest of a tool object without its words."""
     text = json.dumps(tool_without_words(item), sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()
-
-
-def _without_words(raw: Json) -> Json:
-    """Return a copy of `raw` without titles, descriptions, examples and comments."""
-    made = copied(raw)
-    for node in sub_schemas(made):
-        for word in _SCHEMA_WORDS.intersection(node):
-            del node[word]
-    return made
 
 
 def flat(raw: Json) -> dict[str, Json]:
@@ -332,7 +305,7 @@ def flat(raw: Json) -> dict[str, Json]:
         if isinstance(given := part.get("allOf"), list):
             others += [node(one, depth + 1) for one in given]
         if isinstance(reference := part.get("$ref"), str):
-            found = _follow(raw, reference[1:]) if reference.startswith("#") else None
+            found = follow(raw, reference[1:]) if reference.startswith("#") else None
             others.append(node(found, depth + 1))
         return reduce(_both, (*others, own))
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from itertools import islice
+from itertools import islice, product
 from typing import Final, TypeAlias, TypeVar, cast
 
 from toolplan.base.errors import ToolplanError
@@ -63,28 +63,12 @@ class _Exhausted(Exception):
     """The limit of the search was reached."""
 
 
-def make_example(node: Node, target: Target, accepts: Accepts, seed: int, items: int) -> Json:
-    """Return a value that fits `node`: see `Schema.example`.
+class Search:
+    """A search for sample values; each turn rotates every choice.
 
-    `target` follows a `$ref`; `accepts` checks a value against a node of the same document.
-
-    Raises:
-        NoExample: none was found.
+    `target` follows a `$ref`; `accepts` checks a value against a node of the same document; lists
+    get about `items` elements.
     """
-    search = _Search(target, accepts, items)
-    for lean in (False, True):
-        for turn in range(seed, seed + _TURNS):
-            try:
-                value = search.attempt(node, turn, lean)
-                if accepts(node, value):
-                    return value
-            except (_Nothing, _Exhausted, RecursionError, SchemaError):
-                continue
-    raise NoExample
-
-
-class _Search:
-    """Builds sample values: `turn` rotates every choice, `lean` omits optional properties."""
 
     def __init__(self, target: Target, accepts: Accepts, items: int) -> None:
         self._target = target
@@ -92,13 +76,24 @@ class _Search:
         self._items = items
         self._checks = _MAX_CHECKS  # each check of a part needs a validator of its own
 
-    def attempt(self, node: Node, turn: int, lean: bool) -> Json:
-        """Return a value that is likely to fit `node`."""
-        self._turn = self._number = turn
-        self._lean = lean
-        self._values = _MAX_VALUES
-        self._open: Counter[int] = Counter()
-        return self._make(node, 0)
+    def find(self, node: Node, seed: int) -> Json:
+        """Return a value that fits `node`, without optional properties where all do not fit.
+
+        Raises:
+            NoExample: none was found.
+        """
+        for lean, turn in product((False, True), range(seed, seed + _TURNS)):
+            self._lean = lean
+            self._turn = self._number = turn
+            self._values = _MAX_VALUES
+            self._open: Counter[int] = Counter()
+            try:
+                value = self._make(node, 0)
+                if self._accepts(node, value):
+                    return value
+            except (_Nothing, _Exhausted, RecursionError, SchemaError):
+                continue
+        raise NoExample
 
     def _make(self, node: Json, depth: int) -> Json:
         self._spend()

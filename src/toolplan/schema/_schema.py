@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from datetime import datetime
 from functools import cached_property
 from typing import Any, Final, Literal
@@ -15,8 +15,8 @@ from msgspec import Struct
 from toolplan.plan.model import escape_pointer
 from toolplan.plan.path import Json, copied, json_type
 from toolplan.schema import _document
-from toolplan.schema import _example as examples
 from toolplan.schema._document import JsonType, Node, SchemaError
+from toolplan.schema._example import Search
 
 ARTICLE: Final[dict[JsonType, str]] = {
     "null": "null",
@@ -117,12 +117,15 @@ class Schema:
     @cached_property
     def document(self) -> Node:
         """The schema as one self-contained JSON value."""
-        return _document.whole(self.node, self._definitions)
+        if self._definitions is None or isinstance(self.node, bool):
+            return self.node
+        return {**self.node, "$defs": {_document.ROOT: self._definitions}}
 
     def placed(self, *keys: str) -> Node:
         """Return the schema as it is written below `keys` of another one."""
         pointer = "".join(f"/{escape_pointer(key).replace('%', '%25')}" for key in keys)
-        return _document.placed(self.document, pointer)
+        whole = self.document
+        return whole if isinstance(whole, bool) else _document.moved(whole, f"#{pointer}")
 
     @cached_property
     def mentions_null(self) -> bool:
@@ -130,8 +133,10 @@ class Schema:
         return "null" in json.dumps(self.document)
 
     def target(self, reference: Json) -> Node | None:
-        """Return the node that a `$ref` in this schema leads to."""
-        return _document.target(reference, self._definitions)
+        """Return the node that a `$ref` in this schema leads to; None where it leads nowhere."""
+        if not isinstance(reference, str) or not reference.startswith(_document.PREFIX):
+            return None
+        return _document.follow(self._definitions, reference.removeprefix(_document.PREFIX))
 
     def part(self, node: Node) -> Schema:
         """Return `node`, a part of this schema or made of its parts, as a schema of its own."""
@@ -208,7 +213,7 @@ class Schema:
         def accepts(node: Node, value: Json) -> bool:
             return (self if node is self.node else self.part(node)).is_valid(value)
 
-        return examples.make_example(self.node, self.target, accepts, seed, items)
+        return Search(self.target, accepts, items).find(self.node, seed)
 
     @cached_property
     def is_whole(self) -> bool:
@@ -221,12 +226,16 @@ class Schema:
             try:
                 return _compile(self.document)
             except _FAULTS:
-                lenient = _without_unusable_patterns(self.document)
-                if lenient is None:
+                bad = _unusable_patterns(self.document)
+                if not bad or isinstance(self.document, bool):
                     raise
-                return _compile(lenient)
+                return _compile(_without_patterns(self.document, bad))
         except _FAULTS as error:
-            raise SchemaError(_first_line(error)) from error
+            line = str(error).strip().partition("\n")[0] or type(error).__name__
+            if isinstance(error, jsonschema_rs.ValidationError) and error.instance_path:
+                place = "".join(f"/{token}" for token in error.instance_path)
+                line = f"{place} is not valid JSON Schema ({line})"
+            raise SchemaError(line) from error
 
     def nodes(self) -> list[dict[str, Json]]:
         """Return every node that applies to the value itself, behind `$ref` too."""
@@ -255,14 +264,7 @@ def _compile(document: Node) -> jsonschema_rs.Validator:
     )
 
 
-def _without_unusable_patterns(document: Node) -> Node | None:
-    """Return `document` without the patterns that cannot be matched in linear time.
-
-    None if there are none.
-    """
-    bad = _unusable_patterns(document)
-    if not bad or isinstance(document, bool):
-        return None
+def _without_patterns(document: dict[str, Json], bad: set[str]) -> Node:
     made = {name: copied(part) for name, part in document.items()}
     for node in _document.sub_schemas(made):
         if isinstance(pattern := node.get("pattern"), str) and pattern in bad:
@@ -276,28 +278,17 @@ def _without_unusable_patterns(document: Node) -> Node | None:
 
 
 def _unusable_patterns(document: Node) -> set[str]:
+    """Return the patterns in `document` that cannot be matched in linear time."""
     found: set[str] = set()
     for node in _document.sub_schemas(document):
         named = node.get("patternProperties")
-        patterns = [*(named if isinstance(named, dict) else ()), node.get("pattern")]
-        found.update(each for each in patterns if isinstance(each, str) and not _is_linear(each))
+        for pattern in (*(named if isinstance(named, dict) else ()), node.get("pattern")):
+            if isinstance(pattern, str):
+                try:
+                    _compile({"pattern": pattern})
+                except _FAULTS:
+                    found.add(pattern)
     return found
-
-
-def _is_linear(pattern: str) -> bool:
-    try:
-        _compile({"pattern": pattern})
-    except _FAULTS:
-        return False
-    return True
-
-
-def _first_line(error: Exception) -> str:
-    line = str(error).strip().partition("\n")[0] or type(error).__name__
-    if isinstance(error, jsonschema_rs.ValidationError) and error.instance_path:
-        place = "".join(f"/{token}" for token in error.instance_path)
-        return f"{place} is not valid JSON Schema ({line})"
-    return line
 
 
 def _read(error: jsonschema_rs.ValidationError) -> list[Violation]:
@@ -313,14 +304,20 @@ def _read(error: jsonschema_rs.ValidationError) -> list[Violation]:
         ):
             return [Violation("unknown", pointer, f"There is no {n!r} here.", n) for n in names]
         case jsonschema_rs.ValidationErrorKind.Type(types=types):
-            wanted = " or ".join(ARTICLE[name] for name in _without_null(types))
-            return [Violation("type", pointer, f"It is {json_type(found)}, not {wanted}.")]
-        case jsonschema_rs.ValidationErrorKind.AnyOf(context=branches):
-            return _of_branches(pointer, found, branches)
-        case jsonschema_rs.ValidationErrorKind.OneOfNotValid(context=branches):
+            # null is left out, unless it is the only one: a writer chooses from the others
+            wanted = [ARTICLE[each] for each in ARTICLE if each in types and each != "null"]
+            said = f"It is {json_type(found)}, not {' or '.join(wanted) or 'null'}."
+            return [Violation("type", pointer, said)]
+        case (
+            jsonschema_rs.ValidationErrorKind.AnyOf(context=branches)
+            | jsonschema_rs.ValidationErrorKind.OneOfNotValid(context=branches)
+        ):
             return _of_branches(pointer, found, branches)
         case _:
-            return [Violation("value", pointer, _sentence(error.message))]
+            # the value comes first and the problem last
+            text = error.message
+            text = text if len(text) <= 200 else f"{text[:80]} … {text[-115:]}"
+            return [Violation("value", pointer, text if text.endswith(".") else f"{text}.")]
 
 
 def _of_branches(
@@ -337,27 +334,11 @@ def _of_branches(
         return reasons[0]
     fitting = [r for r in reasons if not any(v.kind == "type" and v.pointer == pointer for v in r)]
     if not fitting:
-        wanted = list(dict.fromkeys(_wanted(v.message) for r in reasons for v in r[:1]))
+        messages = [violation.message for each in reasons for violation in each[:1]]
+        wanted = dict.fromkeys(each.rpartition(", not ")[2].rstrip(".") for each in messages)
         said = f"It is {json_type(found)}, not {' or '.join(wanted)}."
         return [Violation("type", pointer, said)]
     best = min(fitting, key=len)
     if len(best) == 1:
         return best
     return [Violation("value", pointer, " ".join(v.message for v in best[:3]))]
-
-
-def _without_null(types: Collection[str]) -> list[JsonType]:
-    """Return those of `types` that a writer chooses from, in the order of `ARTICLE`."""
-    named: list[JsonType] = [name for name in ARTICLE if name in types]
-    rest: list[JsonType] = [name for name in named if name != "null"]
-    return rest or named
-
-
-def _wanted(message: str) -> str:
-    return message.rpartition(", not ")[2].rstrip(".")
-
-
-def _sentence(message: str) -> str:
-    # the value comes first and the problem last
-    short = message if len(message) <= 200 else f"{message[:80]} … {message[-115:]}"
-    return short if short.endswith(".") else short + "."

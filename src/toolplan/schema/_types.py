@@ -6,7 +6,6 @@ case that it does not know is never an error.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from enum import Enum
 from functools import lru_cache
 from typing import Any, Final, TypeAlias
@@ -102,7 +101,9 @@ def _less_null(schema: Schema, node: Node) -> Node | None:
         if name == "$ref":
             return schema.target(options)
         if name in ("anyOf", "oneOf", "allOf"):
-            left = options if name == "allOf" else [e for e in options if not _is_null(schema, e)]
+            left = [
+                each for each in options if name == "allOf" or types_of(schema.part(each)) != _NULL
+            ]
             if len(left) == 1:
                 return left[0]
             return {**node, name: left} if 0 < len(left) < len(options) else None
@@ -112,10 +113,6 @@ def _less_null(schema: Schema, node: Node) -> Node | None:
             rest = [each for each in values if each != null]
             return {**node, name: rest[0] if name == "type" and len(rest) == 1 else rest}
     return None
-
-
-def _is_null(schema: Schema, node: Node) -> bool:
-    return types_of(schema.part(node)) == _NULL
 
 
 def accepted(schema: Schema) -> str:
@@ -171,7 +168,8 @@ def _step(schema: Schema, path: Path, index: int) -> Schema | Absent | None:
     found: list[Node] = []
     absent: list[Absent] = []
     for branch in branches:
-        match _step_branch(branch, segment):
+        step = _property(branch, segment) if isinstance(segment, str) else _item(branch, segment)
+        match step:
             case None:
                 return None
             case Absent() as reason:
@@ -180,10 +178,6 @@ def _step(schema: Schema, path: Path, index: int) -> Schema | Absent | None:
                 found.append(parts[0] if len(parts) == 1 else {"allOf": list(parts)})
     if found:
         return schema.part(found[0] if len(found) == 1 else {"anyOf": list(found)})
-    return _worded(absent, path, index)
-
-
-def _worded(absent: list[Absent], path: Path, index: int) -> Absent:
     place = print_path(path[:index]) or "the output"
     if not absent:
         return Absent(f"{place} can have no value")
@@ -192,19 +186,11 @@ def _worded(absent: list[Absent], path: Path, index: int) -> Absent:
     return replace(best, message=f"{place} {best.message}")
 
 
-def _step_branch(branch: _Branch, segment: str | int | Every) -> tuple[Node, ...] | Absent | None:
-    types = types_in(branch)
-    if isinstance(segment, str):
-        if "object" not in types:
-            only_a_list = types == frozenset[JsonType](("array",))
-            return Absent(f"is {_named(types)}, not an object", is_a_list=only_a_list)
-        return _property(branch, segment)
-    if "array" not in types:
-        return Absent(f"is {_named(types)}, not a list", not_a_list=segment is EVERY)
-    return _item(branch, segment)
-
-
 def _property(branch: _Branch, key: str) -> tuple[Node, ...] | Absent | None:
+    types = types_in(branch)
+    if "object" not in types:
+        only_a_list = types == frozenset[JsonType](("array",))
+        return Absent(f"is {_named(types)}, not an object", is_a_list=only_a_list)
     parts: list[Node] = []
     declared: dict[str, None] = {}
     closed = opened = False
@@ -226,6 +212,9 @@ def _property(branch: _Branch, key: str) -> tuple[Node, ...] | Absent | None:
 
 
 def _item(branch: _Branch, segment: int | Every) -> tuple[Node, ...] | Absent | None:
+    types = types_in(branch)
+    if "array" not in types:
+        return Absent(f"is {_named(types)}, not a list", not_a_list=segment is EVERY)
     parts: list[Node] = []
     for node in branch:
         fixed: list[Node] = node.get("prefixItems", [])
@@ -270,20 +259,17 @@ def _expand(schema: Schema, node: Node | None, seen: frozenset[int]) -> list[_Br
             return None
     for name in ("anyOf", "oneOf"):
         if name in node:
-            union = _union(_expand(schema, option, seen) for option in node[name])
+            union: list[_Branch] | None = []
+            for option in node[name]:
+                more = _expand(schema, option, seen)
+                if more is None or len(union) + len(more) > _MAX_BRANCHES:
+                    union = None
+                    break
+                union += more
             if union is None and not _says_something(branches):
                 return None
             branches = _product(branches, union)
     return branches if len(branches) <= _MAX_BRANCHES and _says_something(branches) else None
-
-
-def _union(options: Iterable[list[_Branch] | None]) -> list[_Branch] | None:
-    result: list[_Branch] = []
-    for option in options:
-        if option is None or len(result) + len(option) > _MAX_BRANCHES:
-            return None
-        result.extend(option)
-    return result
 
 
 def _product(left: list[_Branch], right: list[_Branch] | None) -> list[_Branch]:
@@ -333,7 +319,15 @@ def assignable(producer: Schema | None, consumer: Schema | None) -> Verdict:
         # an empty list would fit, but the list was not declared to be empty
         if inner is Verdict.NO:
             return Verdict.NO
-    return _by_canonical_form(producer, consumer)
+    try:
+        of_producer, of_consumer = _canonical(producer), _canonical(consumer)
+        if _says(of_consumer.covers(of_producer), "yes"):
+            return Verdict.YES
+        if _says(of_consumer.intersect(of_producer).satisfiability(), "no"):
+            return Verdict.NO
+    except (ValueError, jsonschema_rs.ValidationError, jsonschema_rs.ReferencingError):
+        return Verdict.UNKNOWN
+    return Verdict.UNKNOWN
 
 
 def _is_bare(schema: Schema) -> bool:
@@ -343,19 +337,6 @@ def _is_bare(schema: Schema) -> bool:
         return node
     restricting = node.keys() - {"type", "description", "title", "default", "examples"}
     return all(name.startswith("x-") for name in restricting)
-
-
-def _by_canonical_form(producer: Schema, consumer: Schema) -> Verdict:
-    try:
-        given = _canonical(producer)
-        taken = _canonical(consumer)
-        if _says(taken.covers(given), "yes"):
-            return Verdict.YES
-        if _says(taken.intersect(given).satisfiability(), "no"):
-            return Verdict.NO
-    except (ValueError, jsonschema_rs.ValidationError, jsonschema_rs.ReferencingError):
-        return Verdict.UNKNOWN
-    return Verdict.UNKNOWN
 
 
 def _canonical(schema: Schema) -> jsonschema_rs.CanonicalSchema:

@@ -6,6 +6,7 @@ annotations. Hints for planners are `x-` keywords in the schemas; `x-aliases` ar
 
 from __future__ import annotations
 
+import inspect
 import json
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
@@ -17,12 +18,12 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from toolplan.base.errors import ToolplanError
-from toolplan.base.own_code import plain_functions
 from toolplan.plan.model import Signature
 from toolplan.plan.path import Json, Path
 from toolplan.schema import Schema, SchemaError, flat, tool_version
 from toolplan.schema.paging import Paging, may_give_pages, paging_of
 
+_MOST_NAMED: Final = 5
 _GIVE_TOOLS: Final = "Give a list of tools: functions with @toolplan.tool, or toolplan.Tool."
 
 Arguments: TypeAlias = dict[str, Json]
@@ -109,9 +110,8 @@ class LearnedOutput(Struct, frozen=True):
     samples: int
 
 
-ComputeOutput: TypeAlias = Callable[
-    [Mapping[str, Json], Mapping[str, Schema | None]], ComputedOutput
-]
+Schemas: TypeAlias = Mapping[str, Schema | None]
+ComputeOutput: TypeAlias = Callable[[Mapping[str, Json], Schemas], ComputedOutput]
 """Computes the output of the literal arguments, and the schemas of the others by JSON Pointer."""
 
 
@@ -144,9 +144,7 @@ class Claim(Struct, frozen=True):
         return " and ".join([*harmless, *repeats])
 
 
-ComputeFlow: TypeAlias = Callable[
-    [Mapping[str, Json], Mapping[str, Schema | None]], Callable[[Path], Lineage] | None
-]
+ComputeFlow: TypeAlias = Callable[[Mapping[str, Json], Schemas], Callable[[Path], Lineage] | None]
 """Computes, of the parameters of `ComputeOutput`, the lineage of each path into the result.
 
 None where it cannot be followed: then each part depends on all arguments.
@@ -200,9 +198,8 @@ class Tool(Struct, frozen=True, dict=True, weakref=True):
         `effects` and `idempotent` hold where nothing is stated; a word that would lower them is
         kept as the `claim`.
         """
-        said = self.effects
-        if _is_destructive(self.annotations):
-            said = Effects.DESTRUCTIVE  # of two words that contradict, the worse
+        # of two words that contradict, the worse
+        said = Effects.DESTRUCTIVE if _is_destructive(self.annotations) else self.effects
         lowers = _SEVERITY[said] < _SEVERITY[effects] or (self.idempotent and not idempotent)
         return replace(
             self,
@@ -326,13 +323,13 @@ class Tool(Struct, frozen=True, dict=True, weakref=True):
         name = fields.get("name")
         if not isinstance(name, str) or not name:
             raise ToolObjectError("A tool has no 'name'.")
-        description, annotations = fields.get("description"), fields.get("annotations")
+        description, hints = fields.get("description"), fields.get("annotations")
         if not isinstance(description, str | None):
             raise ToolObjectError(f"The 'description' of the tool {name!r} is no text.")
-        if not isinstance(annotations, dict | None):
+        hints = {} if hints is None else hints
+        if not isinstance(hints, dict):
             raise ToolObjectError(f"The 'annotations' of the tool {name!r} are no object.")
         raw_input = _read_schema(fields, "input_schema", "inputSchema", "parameters")
-        hints = annotations or {}
         is_own = "idempotent" in hints  # of `to_json`
         repeats = ("idempotent",) if is_own else ("idempotentHint", "idempotent_hint")
         return cls(
@@ -359,12 +356,16 @@ class Toolbox(Mapping[str, Tool]):
         self.derived: dict[type, object] = {}
         """Indexes over the tools, by their class."""
         if isinstance(tools, str | bytes):
-            raise ToolObjectError(
-                f"A Toolbox is made of tools, not of a text: {tools[:60]!r}.", _GIVE_TOOLS
-            )
+            said = f"A Toolbox is made of tools, not of a text: {tools[:60]!r}."
+            raise ToolObjectError(said, _GIVE_TOOLS)
         listed: list[object] = [*tools]
-        if functions := plain_functions(listed):
-            raise ToolObjectError(f"The list holds {functions}")
+        if functions := [(at, each) for at, each in enumerate(listed) if inspect.isroutine(each)]:
+            names = ", ".join(f"{one.__name__!r} at [{at}]" for at, one in functions[:_MOST_NAMED])
+            more = f", and {left} more" if (left := len(functions) - _MOST_NAMED) > 0 else ""
+            raise ToolObjectError(
+                f"The list holds functions that are not tools: {names}{more}."
+                " Put @toolplan.tool above the definition of each."
+            )
         for tool in listed:
             if not isinstance(tool, Tool):
                 raise ToolObjectError(f"{repr(tool)[:100]} is not a tool.", _GIVE_TOOLS)
@@ -466,8 +467,7 @@ def _effects(hints: Mapping[str, Json]) -> Effects:
     """Return the effects that `hints` state; of two that contradict each other, the worse."""
     stated = hints.get("effects")
     if stated is not None:  # what `to_json` writes, which counts a person's word
-        known = isinstance(stated, str) and stated in set(Effects)
-        return Effects(stated) if known else Effects.UNKNOWN
+        return next((each for each in Effects if each == stated), Effects.UNKNOWN)
     if _is_destructive(hints):
         return Effects.DESTRUCTIVE
     if _is_true(hints, "readOnlyHint", "read_only_hint"):

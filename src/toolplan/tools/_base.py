@@ -17,10 +17,6 @@ _OTHER: Final = re.compile(r"[^A-Za-z0-9_.-]+")
 _LONGEST_NAME: Final = 64
 
 
-def not_asked(_: str) -> None:
-    """Return None: no person can be asked."""
-
-
 def plain_name(text: str) -> str:
     """Return `text` as a name of a tool that plans can write; empty where it has no letters.
 
@@ -31,8 +27,11 @@ def plain_name(text: str) -> str:
     return name[:_LONGEST_NAME]
 
 
-class _SourceTable(Struct, frozen=True, forbid_unknown_fields=True):
-    """A table [sources.NAME] of the settings."""
+class SourceTable(Struct, frozen=True, forbid_unknown_fields=True):
+    """A table [sources.NAME] of the settings.
+
+    `trusted`: statements of the source count. `headers` are sent with each request.
+    """
 
     trusted: bool = False
     headers: dict[str, str] = {}
@@ -65,29 +64,18 @@ class SourceContext(Struct, frozen=True):
     data: Path = Path()
     base_url: str | None = None
     note: Callable[[str], None] = lambda _: None
-    ask: Callable[[str], bool | None] = not_asked
+    ask: Callable[[str], bool | None] = lambda _: None
     grace_s: float | None = None
     accepts: bool = False
 
-    def is_trusted(self, source: str) -> bool:
-        """Return whether the settings say that statements of the source called `source` count.
+    def table_of(self, source: str) -> SourceTable:
+        """Return what the settings say of the source called `source`, as written there.
 
         Raises:
             ToolObjectError: [sources.NAME] cannot be read.
         """
-        return self._source_table(source).trusted
-
-    def headers(self, source: str) -> dict[str, str]:
-        """Return the headers that the settings give the source called `source`, as written there.
-
-        Raises:
-            ToolObjectError: [sources.NAME] cannot be read.
-        """
-        return self._source_table(source).headers
-
-    def _source_table(self, source: str) -> _SourceTable:
         try:
-            return msgspec.convert(self.settings.get("sources", {}).get(source, {}), _SourceTable)
+            return msgspec.convert(self.settings.get("sources", {}).get(source, {}), SourceTable)
         except msgspec.ValidationError:
             raise ToolObjectError(
                 f"{self.settings_path}: [sources.{source}] cannot be used.",

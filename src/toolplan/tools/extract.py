@@ -112,10 +112,7 @@ _INPUT: Final[Json] = {
 }
 
 
-def _compute_output(
-    literals: Mapping[str, Json], schemas: Mapping[str, Schema | None]
-) -> ComputedOutput:
-    del schemas
+def _compute_output(literals: Mapping[str, Json], _: object) -> ComputedOutput:
     raw = literals.get("schema")
     if not isinstance(raw, dict):
         return ComputedOutput(None)
@@ -134,36 +131,30 @@ def _schema(raw: Json) -> Schema:
     return schema
 
 
-def _compute_flow(
-    literals: Mapping[str, Json], schemas: Mapping[str, Schema | None]
-) -> Callable[[Path], Lineage]:
-    del schemas
-    raw = literals.get("schema")
+def _compute_flow(literals: Mapping[str, Json], _: object) -> Callable[[Path], Lineage]:
+    schema = literals.get("schema")
 
     def lineage(path: Path) -> Lineage:
-        if _is_choice_at(raw, path):
+        node = schema
+        for segment in path:
+            if _is_choice(node):
+                break
+            if not isinstance(node, dict) or "$ref" in node or "prefixItems" in node:
+                node = None
+            elif isinstance(segment, str):
+                properties = node.get("properties")
+                node = properties.get(segment) if isinstance(properties, dict) else None
+            else:
+                node = node.get("items")
+        if _is_choice(node):
             return Lineage(frozenset(), _TEXT, is_made=True)
         return Lineage(_TEXT, is_made=True, is_new=True)
 
     return lineage
 
 
-def _is_choice_at(node: Json, path: Path) -> bool:
-    """Return whether all that `path` may lead to is one of the values that stand in the schema."""
-    for segment in path:
-        if _is_choice(node):
-            return True
-        if not isinstance(node, dict) or "$ref" in node or "prefixItems" in node:
-            return False
-        properties = node.get("properties")
-        if isinstance(segment, str):
-            node = properties.get(segment) if isinstance(properties, dict) else None
-        else:
-            node = node.get("items")
-    return _is_choice(node)
-
-
 def _is_choice(node: Json, depth: int = 0) -> bool:
+    """Return whether a value of the schema `node` is one of the values that stand in it."""
     # a `$ref` may make the other keywords void
     if not isinstance(node, dict) or "$ref" in node or depth > _MOST_DEPTH:
         return False

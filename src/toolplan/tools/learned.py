@@ -20,7 +20,7 @@ import time
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Final, NamedTuple, Self, TypeAlias, get_args
+from typing import Annotated, Final, Self, TypeAlias, get_args
 
 import msgspec
 from msgspec import Meta, Struct, field
@@ -30,7 +30,7 @@ from toolplan.events import Run, StepState
 from toolplan.plan.model import Plan, Step
 from toolplan.plan.path import Json
 from toolplan.schema import JsonType, Schema
-from toolplan.schema.tool import Tool, Toolbox
+from toolplan.schema.tool import LearnedOutput, Tool, Toolbox
 from toolplan.storage.database_file import DatabaseFile, ForeignFile, NewerFile, transaction
 
 MOST_TOOLS: Final = 2_000
@@ -227,13 +227,6 @@ def _has(text: str, name: str) -> bool:
     return least <= len(text) <= most and _FITS[name](text)
 
 
-class LearnedSchema(NamedTuple):
-    """A JSON Schema that accepts every result so far, and the number of these results."""
-
-    schema: Json
-    samples: int
-
-
 class LearnedSchemas:
     """The shapes of the results of tools, in one file, by the digest of the tool.
 
@@ -286,7 +279,7 @@ class LearnedSchemas:
                 (MOST_TOOLS,),
             )
 
-    def schema(self, tool_digest: str) -> LearnedSchema | None:
+    def schema(self, tool_digest: str) -> LearnedOutput | None:
         """Return the schema of a tool's results; None where none was seen.
 
         Raises:
@@ -294,7 +287,7 @@ class LearnedSchemas:
         """
         with self._lock, self._faults():
             known = self._read(tool_digest)
-        return LearnedSchema(known.shape.schema(), known.samples) if known.samples else None
+        return LearnedOutput(known.shape.schema(), known.samples) if known.samples else None
 
     def _read(self, tool_digest: str) -> Learned:
         row = self._connection.execute(

@@ -68,7 +68,20 @@ def load_module_tools(spec: str, folder: Path) -> Toolbox:
         return toolbox_of(_made_by(found, spec) if inspect.isclass(found) else found)
     if callable(found) and not isinstance(found, Tool | Toolbox):
         found = _made_by(found, spec)
-    return _toolbox(found, spec)
+    if isinstance(found, Toolbox):
+        return found
+    if inspect.iscoroutine(found):
+        found.close()
+    if isinstance(found, str | bytes) or not isinstance(found, Tool | Iterable):
+        raise ToolObjectError(
+            f"{spec!r} is of type {type(found).__name__}; it must be a Toolbox, a Tool, or an"
+            " iterable of tools.",
+            "Decorate functions with @toolplan.tool, and name the module: --tools 'MODULE:*'.",
+        )
+    try:
+        return Toolbox([found] if isinstance(found, Tool) else cast("Iterable[Tool]", found))
+    except ToolObjectError as error:
+        raise ToolObjectError(f"{spec!r}: {error}", error.help) from error
 
 
 def insights_in(found: object) -> tuple[Callable[..., object], ...]:
@@ -87,7 +100,18 @@ def load_attribute(spec: str, folder: Path) -> object:
         help_ = "Give MODULE:ATTRIBUTE, as in toolplan_demo:TOOLS."
         raise ToolObjectError(f"{spec!r} is not 'module:attribute'.", help_)
     module, name = named["module"], named["name"].removesuffix("*").removesuffix(".")
-    found: object = _import(module, folder)
+    if not module.startswith(_OURS) and str(folder) not in sys.path:
+        # before the installed packages, but behind Python's own library: a file `csv.py` beside the
+        # user's tools must not take the place of Python's module
+        installed, path = sysconfig.get_path("purelib"), sys.path
+        path.insert(path.index(installed) if installed in path else len(path), str(folder))
+    importlib.invalidate_caches()
+    try:
+        found: object = importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        raise _missing(module, error.name or module, folder) from error
+    except (Exception, SystemExit) as error:  # a module may do anything when it is imported
+        raise _failure(f"The module {module!r} fails when it is imported", error) from error
     for part in filter(None, name.split(".")):
         try:
             found = getattr(found, part)
@@ -99,21 +123,6 @@ def load_attribute(spec: str, folder: Path) -> object:
                 f"Name what it has, or all of its tools: --tools '{module}:*'.",
             ) from None
     return found
-
-
-def _import(name: str, folder: Path) -> ModuleType:
-    if not name.startswith(_OURS) and str(folder) not in sys.path:
-        # before the installed packages, but behind Python's own library: a file `csv.py` beside the
-        # user's tools must not take the place of Python's module
-        installed, path = sysconfig.get_path("purelib"), sys.path
-        path.insert(path.index(installed) if installed in path else len(path), str(folder))
-    importlib.invalidate_caches()
-    try:
-        return importlib.import_module(name)
-    except ModuleNotFoundError as error:
-        raise _missing(name, error.name or name, folder) from error
-    except (Exception, SystemExit) as error:  # a module may do anything when it is imported
-        raise _failure(f"The module {name!r} fails when it is imported", error) from error
 
 
 def _missing(name: str, missing: str, folder: Path) -> ToolObjectError:
@@ -151,23 +160,6 @@ def _made_by(function: Callable[..., object], spec: str) -> object:
         return function()
     except (Exception, SystemExit) as error:  # third-party code
         raise _failure(f"{spec!r} fails when it is called", error) from error
-
-
-def _toolbox(found: object, spec: str) -> Toolbox:
-    if isinstance(found, Toolbox):
-        return found
-    if inspect.iscoroutine(found):
-        found.close()
-    if isinstance(found, str | bytes) or not isinstance(found, Tool | Iterable):
-        raise ToolObjectError(
-            f"{spec!r} is of type {type(found).__name__}; it must be a Toolbox, a Tool, or an"
-            " iterable of tools.",
-            "Decorate functions with @toolplan.tool, and name the module: --tools 'MODULE:*'.",
-        )
-    try:
-        return Toolbox([found] if isinstance(found, Tool) else cast("Iterable[Tool]", found))
-    except ToolObjectError as error:
-        raise ToolObjectError(f"{spec!r}: {error}", error.help) from error
 
 
 def toolbox_of(

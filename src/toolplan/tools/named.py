@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import Final, NamedTuple, TypeAlias, cast
+from typing import Final, TypeAlias, cast
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -97,15 +97,14 @@ before `openapi` and `mcp`, which take long to load.
 _FILES: Final = (".json", ".yaml", ".yml", ".toml", ".py")
 
 
-def source_of(spec: str, folder: Path | None = None) -> tuple[str, ToolSource]:
+def source_of(spec: str, where: Path) -> tuple[str, ToolSource]:
     """Return the name and the source of the tools that `spec` names.
 
-    Paths and modules are looked for in `folder`, by default the current one.
+    Paths and modules are looked for in `where`.
 
     Raises:
         ToolObjectError: there are no such tools; the message says where it looked.
     """
-    where = Path.cwd() if folder is None else folder
     if not spec.strip():
         raise ToolObjectError("The name of the tools is empty.")
     for name in sorted(SOURCES, key=lambda each: _ORDER.index(each if each in _ORDER else "")):
@@ -151,13 +150,6 @@ class NamedSource(Struct, frozen=True):
     opened: OpenedTools
 
 
-class _Place(NamedTuple):
-    """The source of a tool of the toolbox, and its name there."""
-
-    source: NamedSource
-    name: str
-
-
 def distinct(specs: Sequence[str], folder: Path) -> list[str]:
     """Return each source once, in an order that does not depend on the order of `specs`."""
     found: dict[str, str] = {}
@@ -201,7 +193,7 @@ def combined(sources: Sequence[NamedSource]) -> tuple[OpenedTools, Accept | None
     opened = [source.opened for source in sources]
     tools = opened[0].tools
     if len(sources) > 1:
-        found = ((name, place.source.opened.tools[place.name]) for name, place in places.items())
+        found = ((name, source.opened.tools[own]) for name, (source, own) in places.items())
         tools = Toolbox(
             tool if name == tool.name else replace(tool, name=name, short_name=tool.name)
             for name, tool in found
@@ -231,25 +223,23 @@ def combined(sources: Sequence[NamedSource]) -> tuple[OpenedTools, Accept | None
     return together, None if all(each.accept is None for each in opened) else accept
 
 
-def _places(sources: Sequence[NamedSource]) -> dict[str, _Place]:
-    """Return the place of each tool of the toolbox, by its name in the toolbox."""
-    kept: dict[int, _Place] = {}  # a tool that two sources have in common is one tool
+def _places(sources: Sequence[NamedSource]) -> dict[str, tuple[NamedSource, str]]:
+    """Return the source of each tool and its name there, by its name in the toolbox."""
+    kept: dict[int, tuple[NamedSource, str]] = {}  # a tool that two sources share is one tool
     for source in sources:
         for name, tool in source.opened.tools.items():
-            kept.setdefault(id(tool), _Place(source, name))
-    times = Counter(place.name for place in kept.values())
-    colliding = [place.source for place in kept.values() if times[place.name] > 1]
-    labels = _labels({source.spec: source.labels for source in colliding})
-    found: dict[str, _Place] = {}
+            kept.setdefault(id(tool), (source, name))
+    times = Counter(name for _, name in kept.values())
+    labels = _labels({source.spec: source.labels for source, n in kept.values() if times[n] > 1})
+    found: dict[str, tuple[NamedSource, str]] = {}
     for place in kept.values():
-        name = place.name
-        if times[name] > 1:
-            name = f"{labels[place.source.spec]}.{name}"
+        source, own = place
+        name = f"{labels[source.spec]}.{own}" if times[own] > 1 else own
         other = found.setdefault(name, place)
         if other is not place:
             raise ToolObjectError(
-                f"Two tools are named {name!r}: {other.name!r} of {other.source.spec!r} and"
-                f" {place.name!r} of {place.source.spec!r}.",
+                f"Two tools are named {name!r}: {other[1]!r} of {other[0].spec!r} and"
+                f" {own!r} of {source.spec!r}.",
                 "Rename one of them, or the file that it comes from.",
             )
     return found

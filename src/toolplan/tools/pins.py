@@ -12,14 +12,14 @@ import json
 from collections.abc import Collection, Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Final, NamedTuple, TypeAlias, cast
+from typing import Any, Final, TypeAlias, cast
 
 import msgspec
 import rfc8785
 from msgspec import Struct, field
 from msgspec.structs import asdict
 
-from toolplan.plan.comparison import ABSENT, Absent
+from toolplan.plan.comparison import ABSENT, Absent, Change
 from toolplan.plan.diagnostics import did_you_mean, near
 from toolplan.plan.model import escape_pointer
 from toolplan.plan.path import Json
@@ -70,15 +70,19 @@ class SourcedTool(Tool, frozen=True, dict=True):
 class RefusedTool(SourcedTool, frozen=True, dict=True):
     """A tool that has changed since it was accepted, and may not be called.
 
-    `differences` are from the one that was accepted. Plans over the tool are not valid.
+    `differences` are from the one that was accepted, with JSON pointers into
+    `{"tool": …, "server": …}`. Plans over the tool are not valid.
     """
 
-    differences: tuple[Difference, ...] = ()
+    differences: tuple[Change, ...] = ()
 
     @property
     def lines(self) -> tuple[str, ...]:
         """The changes, a line each, for a person to read."""
-        found = [str(each) for each in self.differences[:_MOST_DIFFERENCES]]
+        found: list[str] = []
+        for each in self.differences[:_MOST_DIFFERENCES]:
+            place = each.pointer.lstrip("/").removeprefix("tool/")
+            found.append(f"{place}: was {_shown(each.before)}, is {_shown(each.after)}")
         rest = len(self.differences) - len(found)
         return (*found, f"and {rest} more") if rest else tuple(found)
 
@@ -98,25 +102,6 @@ class RefusedTool(SourcedTool, frozen=True, dict=True):
             f"Look at what has changed; `toolplan tools {self.short_name or self.name} --tools FILE"
             " --accept` takes the tool as it is now."
         )
-
-
-class Difference(NamedTuple):
-    """One place that is not as it was: a JSON pointer into `{"tool": …, "server": …}`."""
-
-    pointer: str
-    before: Shown
-    after: Shown
-
-    def __str__(self) -> str:
-        place = self.pointer.lstrip("/").removeprefix("tool/")
-        return f"{place}: was {_shown(self.before)}, is {_shown(self.after)}"
-
-
-class Comparison(NamedTuple):
-    """How tools stand to the pins, names sorted."""
-
-    new: tuple[str, ...]
-    changed: tuple[RefusedTool, ...]
 
 
 class Pin(Struct, frozen=True, omit_defaults=True):
@@ -181,16 +166,14 @@ class Pins(Struct, frozen=True):
         text = json.dumps(document, indent=0, sort_keys=True, ensure_ascii=False) + "\n"
         write_whole(self.path, text)
 
-    def compare(self, tools: Mapping[str, Tool]) -> Comparison:
-        """Return the new and the changed tools."""
+    def changed(self, tools: Mapping[str, Tool]) -> tuple[RefusedTool, ...]:
+        """Return those of `tools` that differ from their pins, by name."""
         changed: list[RefusedTool] = []
         for name in sorted({*tools} & {*self.pins}):
             pin, now = self.pins[name], Pin.of(tools[name])
             if now.digest != pin.digest:
-                before: Json = {"tool": dict(pin.tool), "server": dict(pin.server)}
-                after: Json = {"tool": dict(now.tool), "server": dict(now.server)}
-                changed.append(_refused(tools[name], now, tuple(differences(before, after))))
-        return Comparison(tuple(sorted({*tools} - {*self.pins})), tuple(changed))
+                changed.append(_refused(tools[name], pin, now))
+        return tuple(changed)
 
     def accept(
         self,
@@ -237,7 +220,7 @@ class Pins(Struct, frozen=True):
         """
         with locked(path):
             pins = cls.load(path)  # another process may have added some
-            new = pins.compare(tools).new
+            new = tuple(sorted({*tools} - {*pins.pins}))
             if new:
                 pins = pins.accept(tools, new, believed=None)
                 pins.save()
@@ -249,7 +232,7 @@ class Pins(Struct, frozen=True):
         The claims of a tool about its effects count where a person accepted it as it is. This
         toolbox itself comes back where nothing is different.
         """
-        now: dict[str, Tool] = {each.name: each for each in self.compare(tools).changed}
+        now: dict[str, Tool] = {each.name: each for each in self.changed(tools)}
         for name, tool in tools.items():
             pin = self.pins.get(name)
             if name not in now and tool.claim is not None and pin is not None and pin.believed:
@@ -270,7 +253,7 @@ def digest_of(tool: Mapping[str, Json], server: Mapping[str, Json]) -> str:
     return hashlib.sha256(rfc8785.dumps({"pinned": tamed, "large": large})).hexdigest()
 
 
-def differences(before: Shown, after: Shown, pointer: str = "") -> Iterator[Difference]:
+def differences(before: Shown, after: Shown, pointer: str = "") -> Iterator[Change]:
     """Yield the smallest places in which two values differ, in order of their pointers."""
     match before, after:
         case dict(), dict():
@@ -283,7 +266,7 @@ def differences(before: Shown, after: Shown, pointer: str = "") -> Iterator[Diff
         case _ if _same(before, after):
             return
         case _:
-            yield Difference(pointer, before, after)
+            yield Change(pointer, before, after)
 
 
 def _same(before: Shown, after: Shown) -> bool:
@@ -312,12 +295,15 @@ def _tamed(part: Json, pointer: str, large: dict[str, Json]) -> Json:
             return part
 
 
-def _refused(tool: Tool, now: Pin, changes: tuple[Difference, ...]) -> RefusedTool:
+def _refused(tool: Tool, pin: Pin, now: Pin) -> RefusedTool:
     """Return `tool` as one that says why it may not be called, and keeps its object."""
 
     async def refuse(_: Arguments) -> Json:
         raise ToolError(f"The tool {tool.name!r} was not called: {made.unusable}.")
 
+    before: Json = {"tool": dict(pin.tool), "server": dict(pin.server)}
+    after: Json = {"tool": dict(now.tool), "server": dict(now.server)}
+    changes = tuple(differences(before, after))
     kept = {"wire": now.tool, "identity": now.server, "differences": changes, "call": refuse}
     fields: dict[str, Any] = asdict(tool) | kept
     made = RefusedTool(**fields)

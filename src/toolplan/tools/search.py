@@ -128,7 +128,10 @@ class ToolIndex:
         self._postings: dict[str, list[tuple[int, float]]] = {}
         lengths: list[float] = []
         for at, tool in enumerate(self._tools):
-            counted = _weighted_terms(tool)
+            counted: dict[str, float] = {}
+            for text, weight in _weighted_texts(tool):
+                for term in terms(text):
+                    counted[term] = counted.get(term, 0.0) + weight
             lengths.append(sum(counted.values()))
             for term, weight in counted.items():
                 self._postings.setdefault(term, []).append((at, weight))
@@ -141,13 +144,20 @@ class ToolIndex:
     def search(self, query: str, limit: int = 20) -> list[Found]:
         """Return at most `limit` tools that share a term with `query`, the best first.
 
-        A tool whose whole name is the query comes first. Tools with equal scores have the order of
-        the toolbox. A term that no tool has matches terms that begin with it.
+        A tool whose whole name is the query comes first. Names count most, then names of arguments,
+        then descriptions. Tools with equal scores have the order of the toolbox. A term that no
+        tool has matches terms that begin with it.
         """
         scores: dict[int, float] = {}
         for term, count in Counter(terms(query)).items():
             for known, share in self._known(term):
-                self._add(scores, known, share * (1 + math.log(count)))
+                postings = self._postings[known]
+                others = len(self._tools) - len(postings)
+                rarity = math.log(1 + (others + 0.5) / (len(postings) + 0.5))
+                for at, weight in postings:
+                    gain = weight * (_SATURATION + 1) / (weight + self._norms[at])
+                    more = share * (1 + math.log(count)) * rarity * gain
+                    scores[at] = scores.get(at, 0.0) + more
         exact = self._names.get(query.strip().casefold())
         if exact is not None:
             scores[exact] = scores.get(exact, 0.0) + _EXACT_NAME
@@ -168,13 +178,6 @@ class ToolIndex:
     def of_source(self) -> Mapping[str, tuple[Tool, ...]]:
         """The tools by their sources."""
         return _grouped((tool.source, tool) for tool in self._tools)
-
-    def _add(self, scores: dict[int, float], term: str, share: float) -> None:
-        postings = self._postings[term]
-        rarity = math.log(1 + (len(self._tools) - len(postings) + 0.5) / (len(postings) + 0.5))
-        for at, weight in postings:
-            gain = weight * (_SATURATION + 1) / (weight + self._norms[at])
-            scores[at] = scores.get(at, 0.0) + share * rarity * gain
 
     def _known(self, term: str) -> Iterator[tuple[str, float]]:
         """Yield the terms of tools that `term` matches, each with its weight."""
@@ -198,27 +201,11 @@ def index_of(toolbox: Toolbox) -> ToolIndex:
     return index
 
 
-def search_tools(toolbox: Toolbox, query: str, limit: int = 20) -> list[Found]:
-    """Return at most `limit` tools of `toolbox` that match `query`, the best first.
-
-    Names count most, then names of arguments, then descriptions.
-    """
-    return index_of(toolbox).search(query, limit)
-
-
 def _grouped(pairs: Iterable[tuple[str, Tool]]) -> dict[str, tuple[Tool, ...]]:
     found: dict[str, list[Tool]] = {}
     for key, tool in pairs:
         found.setdefault(key, []).append(tool)
     return {key: tuple(tools) for key, tools in found.items()}
-
-
-def _weighted_terms(tool: Tool) -> dict[str, float]:
-    found: dict[str, float] = {}
-    for text, weight in _weighted_texts(tool):
-        for term in terms(text):
-            found[term] = found.get(term, 0.0) + weight
-    return found
 
 
 def _weighted_texts(tool: Tool) -> Iterator[tuple[str, float]]:
@@ -228,8 +215,11 @@ def _weighted_texts(tool: Tool) -> Iterator[tuple[str, float]]:
     yield tool.source, DETAIL_WEIGHT
     for name, part in _properties(tool.raw_input):
         yield name, ARGUMENT_WEIGHT
-        for text in _details(part):
-            yield text, DETAIL_WEIGHT
+        if isinstance(part, dict):
+            values = part.get("enum")
+            named = values[:_MOST_PROPERTIES] if isinstance(values, list) else []
+            details = (part.get("description"), *named)
+            yield from ((text, DETAIL_WEIGHT) for text in details if isinstance(text, str))
     for name, _ in _properties(tool.raw_output):
         yield name, DETAIL_WEIGHT
 
@@ -237,17 +227,6 @@ def _weighted_texts(tool: Tool) -> Iterator[tuple[str, float]]:
 def _properties(schema: Json) -> list[tuple[str, Json]]:
     properties = schema.get("properties") if isinstance(schema, dict) else None
     return list(properties.items())[:_MOST_PROPERTIES] if isinstance(properties, dict) else []
-
-
-def _details(part: Json) -> Iterator[str]:
-    """Yield the description and the named values of an argument."""
-    if not isinstance(part, dict):
-        return
-    description, values = part.get("description"), part.get("enum")
-    if isinstance(description, str):
-        yield description
-    if isinstance(values, list):
-        yield from (value for value in values[:_MOST_PROPERTIES] if isinstance(value, str))
 
 
 FEW: Final = 40
@@ -285,9 +264,9 @@ def relevant(toolbox: Toolbox, question: str, limit: int = FEW) -> Toolbox:
     best = ranked[: max(1, limit // 4)]
     choose(iter(ranked[: limit - limit // 4]))
     choose(_givers(index, best))
-    choose(_of_small_sources(index, best))
-    choose(iter(ranked))
-    choose(iter(toolbox.values()))
+    wholes = (index.of_source[each] for each in dict.fromkeys(tool.source for tool in best) if each)
+    choose(tool for whole in wholes if len(whole) <= SMALL_SOURCE for tool in whole)
+    choose(iter((*ranked, *toolbox.values())))
     return Toolbox(tool for name, tool in toolbox.items() if name in chosen)
 
 
@@ -318,9 +297,3 @@ def _things(tool: Tool) -> dict[str, None]:
         if len(parts) > 1 and parts[-1] in _ID_WORDS:
             found[stem(parts[-2])] = None
     return found
-
-
-def _of_small_sources(index: ToolIndex, tools: list[Tool]) -> Iterator[Tool]:
-    for source in dict.fromkeys(tool.source for tool in tools if tool.source):
-        whole = index.of_source[source]
-        yield from whole if len(whole) <= SMALL_SOURCE else ()

@@ -125,7 +125,7 @@ def test_a_change_between_sessions_stops_plans_until_it_is_accepted(
     pins = Pins.load(path)
     with connected({"it": changed.server()}) as source:
         box = source.toolbox()
-        assert len(pins.compare(box).changed) == TOOLS
+        assert len(pins.changed(box)) == TOOLS
         guarded = pins.guarded(box)
         assert _codes(guarded, *guarded) == ["tool-schema"] * TOOLS
         for name in guarded:
@@ -149,7 +149,7 @@ def test_another_version_of_the_server_is_another_identity(tmp_path: Path) -> No
     with connected({"it": Changeable(*tools()).server()}) as source:
         pins = Pins(tmp_path / "lock").accept(source.toolbox())
     with connected({"it": Changeable(*tools(), version="2").server()}) as source:
-        changes = pins.compare(source.toolbox()).changed
+        changes = pins.changed(source.toolbox())
     assert len(changes) == TOOLS
     assert changes[0].lines == ('server/version: was "1", is "2"',)
 

@@ -303,8 +303,8 @@ class OpenApiToolSource:
             auth=settings.auth,
             environment=context.environment,
             allow_hosts=settings.allow_hosts,
-            trusted=context.is_trusted(path.stem) or context.settings.get("effects", {}),
-            headers=context.headers(path.stem),
+            trusted=context.table_of(path.stem).trusted or context.settings.get("effects", {}),
+            headers=context.table_of(path.stem).headers,
         )
         faults = [f"{path.name}: {fault}" for fault in (*unfit, *tools.faults)]
         for fault in faults:

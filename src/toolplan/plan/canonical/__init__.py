@@ -5,76 +5,33 @@ could be read, so that the rules can still check it: lists of steps and of argum
 complete, with a default in place of each unreadable part. `dump` omits defaults.
 """
 
-from toolplan.plan.canonical._form import (
-    LONGEST_TIMEOUT_S,
-    MOST_RETRIES,
-    VERSION,
-    IdCheck,
-    StepFields,
-    dump,
-    free_id,
-    is_id,
-    load,
-    read_ids,
-    read_metadata,
-    read_steps,
-)
-from toolplan.plan.canonical._schema import json_schema
-from toolplan.plan.canonical._values import (
-    CANONICAL,
-    DEEPEST,
-    EARLIER,
-    MOST_PROBLEMS,
-    OPENING,
-    STEP_ID,
-    Notation,
-    Parsed,
-    ParsedText,
-    ReferenceSyntaxError,
-    Report,
-    Syntax,
-    TextProblem,
-    Written,
-    check_depth,
-    dump_value,
-    in_braces,
-    parse_text,
-    print_text,
-    shown,
-)
-
-__all__ = [
-    "CANONICAL",
-    "DEEPEST",
-    "EARLIER",
-    "LONGEST_TIMEOUT_S",
-    "MOST_PROBLEMS",
-    "MOST_RETRIES",
-    "OPENING",
-    "STEP_ID",
-    "VERSION",
-    "IdCheck",
-    "Notation",
-    "Parsed",
-    "ParsedText",
-    "ReferenceSyntaxError",
-    "Report",
-    "StepFields",
-    "Syntax",
-    "TextProblem",
-    "Written",
-    "check_depth",
-    "dump",
-    "dump_value",
-    "free_id",
-    "in_braces",
-    "is_id",
-    "json_schema",
-    "load",
-    "parse_text",
-    "print_text",
-    "read_ids",
-    "read_metadata",
-    "read_steps",
-    "shown",
-]
+from toolplan.plan.canonical._form import MOST_RETRIES as MOST_RETRIES
+from toolplan.plan.canonical._form import IdCheck as IdCheck
+from toolplan.plan.canonical._form import StepFields as StepFields
+from toolplan.plan.canonical._form import dump as dump
+from toolplan.plan.canonical._form import free_id as free_id
+from toolplan.plan.canonical._form import is_id as is_id
+from toolplan.plan.canonical._form import load as load
+from toolplan.plan.canonical._form import read_ids as read_ids
+from toolplan.plan.canonical._form import read_metadata as read_metadata
+from toolplan.plan.canonical._form import read_steps as read_steps
+from toolplan.plan.canonical._schema import json_schema as json_schema
+from toolplan.plan.canonical._values import DEEPEST as DEEPEST
+from toolplan.plan.canonical._values import EARLIER as EARLIER
+from toolplan.plan.canonical._values import MOST_PROBLEMS as MOST_PROBLEMS
+from toolplan.plan.canonical._values import OPENING as OPENING
+from toolplan.plan.canonical._values import STEP_ID as STEP_ID
+from toolplan.plan.canonical._values import Notation as Notation
+from toolplan.plan.canonical._values import Parsed as Parsed
+from toolplan.plan.canonical._values import ParsedText as ParsedText
+from toolplan.plan.canonical._values import ReferenceSyntaxError as ReferenceSyntaxError
+from toolplan.plan.canonical._values import Report as Report
+from toolplan.plan.canonical._values import Syntax as Syntax
+from toolplan.plan.canonical._values import TextProblem as TextProblem
+from toolplan.plan.canonical._values import Written as Written
+from toolplan.plan.canonical._values import check_depth as check_depth
+from toolplan.plan.canonical._values import dump_value as dump_value
+from toolplan.plan.canonical._values import in_braces as in_braces
+from toolplan.plan.canonical._values import parse_text as parse_text
+from toolplan.plan.canonical._values import print_text as print_text
+from toolplan.plan.canonical._values import shown as shown

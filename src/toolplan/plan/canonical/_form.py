@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import unicodedata
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Final
@@ -207,14 +206,10 @@ _USUAL_FIELDS: Final = frozenset(STEP_FIELDS[:3])
 
 def load(document: Json, limits: Limits | None = None) -> Parsed:
     """Return the plan that `document`, in canonical form, describes. Never raises."""
-    report = Report()
-    return Parsed(_plan(document, limits or Limits(), report), report.diagnostics)
-
-
-def _plan(document: Json, limits: Limits, report: Report) -> Plan | None:
+    report, limits = Report(), limits or Limits()
     if not isinstance(document, dict):
         report.error("field-type", f"A plan is an object, not {json_type(document)}.")
-        return None
+        return Parsed(None, report.diagnostics)
     version = document.get("toolplan", VERSION)
     if type(version) is not int or version != VERSION:
         said = f"The plan has the version {_said(version)}; this toolplan reads {VERSION}."
@@ -222,13 +217,14 @@ def _plan(document: Json, limits: Limits, report: Report) -> Plan | None:
     report.unknown_fields(document, _PLAN_FIELDS, "")
     items = read_steps(document, limits, report)
     if items is None or not check_depth(document, limits.depth, report):
-        return None
+        return Parsed(None, report.diagnostics)
     names = read_ids(items, report)
     steps = [_step(item, f"/steps/{at}", names[at], report) for at, item in enumerate(items)]
     output = None
     if "output" in document:
         output = CANONICAL.read(document["output"], "/output", None, report)
-    return Plan(tuple(steps), output, read_metadata(document, report))
+    plan = Plan(tuple(steps), output, read_metadata(document, report))
+    return Parsed(plan, report.diagnostics)
 
 
 def read_ids(
@@ -261,18 +257,18 @@ def read_ids(
 
 def _step(item: Json, pointer: str, name: str, report: Report) -> Step:
     fields = _Fields(item, pointer, name, report)
-    is_usual = fields.item.keys() <= _USUAL_FIELDS
-    if not is_usual:
-        fields.only(STEP_FIELDS)
+    fields.only(STEP_FIELDS)
     tool, args = fields.tool(("tool",)), fields.args(("args",), CANONICAL)
-    if is_usual:
+    if fields.item.keys() <= _USUAL_FIELDS:
         return Step(name, tool, args)
     return Step(
         name,
         tool,
         args,
         fields.after(),
-        fields.for_each(),
+        fields.value(fields.item["for_each"], "/for_each", CANONICAL)
+        if "for_each" in fields.item
+        else None,
         fields.whole_number("max_items", 1, None, DEFAULT_MAX_ITEMS),
         fields.when(),
         "continue" if fields.choice("on_error", "fail", "continue") == "continue" else "fail",
@@ -298,11 +294,6 @@ class _Fields(StepFields):
                 said = f"{kind} stands where the id of a step was expected."
                 self._error("field-type", said, f"after/{at}")
         return tuple(each for each in after if isinstance(each, str))
-
-    def for_each(self) -> Value | None:
-        if "for_each" not in self.item:
-            return None
-        return self.value(self.item["for_each"], "/for_each", CANONICAL)
 
     def when(self) -> When | None:
         when = self.item.get("when")
@@ -387,25 +378,20 @@ def dump(plan: Plan) -> dict[str, Json]:
 
     The result shares nothing with the plan and may be changed.
     """
-    document: dict[str, Json] = {"toolplan": VERSION, "steps": [_dump_step(s) for s in plan.steps]}
+    steps: list[Json] = []
+    for step in plan.steps:
+        item: dict[str, Json] = {"id": step.id, "tool": step.tool}
+        for name, default in _DEFAULTS.items():
+            value = getattr(step, name)
+            if value != default and value != []:  # `after` may be given as a list
+                item[name] = _WRITERS[name](value) if name in _WRITERS else value
+        steps.append(item)
+    document: dict[str, Json] = {"toolplan": VERSION, "steps": steps}
     if plan.output is not None:
         document["output"] = dump_value(plan.output)
     if plan.metadata:
         document["metadata"] = copied(dict(plan.metadata))
     return document
-
-
-def _dump_step(step: Step) -> Json:
-    item: dict[str, Json] = {"id": step.id, "tool": step.tool}
-    for name, default in _DEFAULTS.items():
-        value = getattr(step, name)
-        if value != default and value != []:  # `after` may be given as a list
-            item[name] = _WRITERS[name](value) if name in _WRITERS else value
-    return item
-
-
-def _plain_number(number: float) -> int | float:
-    return int(number) if math.isfinite(number) and number == int(number) else number
 
 
 _DEFAULTS: Final = {name: getattr(Step("", ""), name) for name in STEP_FIELDS[2:]}
@@ -414,6 +400,6 @@ _WRITERS: Final[Mapping[str, Callable[[Any], Json]]] = {
     "after": list,
     "for_each": dump_value,
     "when": lambda when: {"value": dump_value(when.value), "is": copied(when.schema)},
-    "timeout_s": _plain_number,
+    "timeout_s": lambda seconds: int(seconds) if float(seconds).is_integer() else seconds,
 }
 """Fields of a step whose JSON is not their value."""

@@ -268,14 +268,10 @@ class Notation(Struct, frozen=True):
                 written.append(self.write(text, behind if isinstance(behind, str) else self.mark))
             elif isinstance(text, str):
                 before_mark = self.closing if isinstance(behind, Ref) else self.opening
-                written.append(before_mark.sub(_twice, text) if self.mark in text else text)
+                written.append(before_mark.sub(r"\g<0>\g<0>", text) if self.mark in text else text)
             else:
                 raise TypeError("only text is printed as text")
         return "".join(written)
-
-
-def _twice(found: re.Match[str]) -> str:
-    return found[0] * 2
 
 
 def in_braces(
@@ -346,10 +342,6 @@ _NESTED: Final = (dict, list)
 _MOST_POINTERS: Final = 1_000
 
 
-def _no_reference(_: Mapping[str, Json]) -> ParsedText | None:
-    return None
-
-
 class Syntax(Struct, frozen=True):
     """How a dialect writes references.
 
@@ -360,7 +352,7 @@ class Syntax(Struct, frozen=True):
 
     read_text: Callable[[str], ParsedText]
     write: Callable[[Written], Json]
-    read_object: Callable[[Mapping[str, Json]], ParsedText | None] = _no_reference
+    read_object: Callable[[Mapping[str, Json]], ParsedText | None] = lambda _: None
     mark: str = ""
 
     def read(self, value: Json, pointer: str, step: str | None, report: Report) -> Value:
@@ -455,21 +447,17 @@ def check_depth(document: Json, most: int, report: Report) -> bool:
         ]
         if not level:
             return True
-    for pointer in _pointers_at(document, most):
+    # once more, with the pointers of the first ones
+    places: Sequence[tuple[str, Json]] = [("", document)]
+    for _ in range(most):
+        places = [
+            (f"{pointer}/{escape_pointer(str(token))}", inner)
+            for pointer, outer in places
+            for token, inner in members(outer)
+            if isinstance(inner, _NESTED)
+        ][:_MOST_POINTERS]
+    for pointer, _ in places:
         if not report.is_full():
             said = f"Lists and objects are nested deeper than {most}."
             report.error("too-deep", said, pointer)
     return False
-
-
-def _pointers_at(document: Json, depth: int) -> list[str]:
-    """Return the pointers of the lists and objects that have `depth` of them around."""
-    level: Sequence[tuple[str, Json]] = [("", document)]
-    for _ in range(depth):
-        level = [
-            (f"{pointer}/{escape_pointer(str(token))}", inner)
-            for pointer, outer in level
-            for token, inner in members(outer)
-            if isinstance(inner, _NESTED)
-        ][:_MOST_POINTERS]
-    return [pointer for pointer, _ in level]

@@ -17,7 +17,7 @@ from typing import Final, NamedTuple, TypeAlias
 from msgspec import Struct
 
 from toolplan.plan.path import Json
-from toolplan.plan.text.tokens import DEEPEST, TOKEN, double_quoted
+from toolplan.plan.text.tokens import DEEPEST, TOKEN
 
 ELLIPSIS: Final = "An ellipsis stands for something that is left out: write all of it"
 """The message for an ellipsis in place of a value or a step, without its place."""
@@ -33,6 +33,7 @@ _MOST_DIGITS: Final = 800
 _WORDS: Final = {"True": "true", "False": "false", "None": "null"}
 _CONSTANTS: Final = {"true": True, "false": False, "null": None}
 _CLOSERS: Final = {"{": "}", "[": "]", "(": ")"}
+_ESCAPES: Final = {'"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t", "\\'": "'"}
 _UNESCAPED: Final = "; is a quote inside of a text not escaped?"
 
 # NaN and Infinity are read so that they can be reported as numbers, with their place
@@ -42,7 +43,7 @@ _SCALAR = re.compile(
 _WHOLE_NUMBER = re.compile(r"[+-]?[0-9]+")
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _ELLIPSIS = re.compile(r"(?://++|\#++|/\*++)?\s*+(?:\.{3,}+|…)")
-_ELLIPSIS_ALONE = re.compile(r"\s*+(?:\.{3,}+|…)\s*+")
+_TO_ESCAPE = re.compile(r"""\\.|["\n\r\t]""", re.DOTALL)
 _COLON_NEXT = re.compile(r"\s*+:")
 _SPACE = re.compile(r"\s*+")
 _NO_CHARACTER = re.compile("[\x00\ud800-\udfff]")
@@ -270,12 +271,8 @@ class Reader:
         return nearest(word)
 
     def _repeated(self, key: str) -> None:
-        self.complain(
-            "duplicate-key",
-            f"The key {key[:60]!r} stands twice in one object.",
-            "Keep one of the two.",
-            key,
-        )
+        said = f"The key {key[:60]!r} stands twice in one object."
+        self.complain("duplicate-key", said, "Keep one of the two.", key)
 
     def complain(self, code: str, message: str, help: str | None = None, *inner: str) -> None:
         """Note a flaw of the value that is being read, or of the member `inner` of it."""
@@ -353,7 +350,8 @@ def _checked(token: re.Match[str], at: int) -> tuple[str, str]:
     """Return a string as JSON writes it, and what it says."""
     if not (token["dq"] or token["sq"]):
         raise Refused("The text in quotes that begins there does not end", at)
-    strict = double_quoted(token[0])
+    inside = _TO_ESCAPE.sub(lambda found: _ESCAPES.get(found[0], found[0]), token[0][1:-1])
+    strict = f'"{inside}"'
     try:
         return strict, json.loads(strict)
     except ValueError:
@@ -374,7 +372,7 @@ def begins_with_ellipsis(text: str) -> bool:
 
 def is_ellipsis(text: str) -> bool:
     """Return whether `text` is nothing but an ellipsis."""
-    return _ELLIPSIS_ALONE.fullmatch(text) is not None
+    return re.fullmatch(r"\s*+(?:\.{3,}+|…)\s*+", text) is not None
 
 
 def not_text(text: str) -> str | None:
@@ -396,19 +394,17 @@ def is_bad_number(word: str) -> bool:
         return len(word) > 20 or abs(int(word)) > LARGEST_INTEGER
     if word.lstrip("+-") in ("NaN", "nan", "Infinity", "inf"):
         return True
-    return _NUMBER.fullmatch(word) is not None and not _is_kept(word)
-
-
-def _is_kept(word: str) -> bool:
-    """Return whether the double that is read has all the digits that `word` has."""
+    if not _NUMBER.fullmatch(word):
+        return False
+    # the double that is read must have all the digits that the word has
     number = float(word)
     if not number:
-        return not re.search("[1-9]", word.lower().partition("e")[0])
+        return re.search("[1-9]", word.lower().partition("e")[0]) is not None
     if math.isinf(number):
-        return False
+        return True
     said = Decimal(word)
     digits = min(len(said.as_tuple().digits), _MOST_DIGITS)
-    return Decimal(f"{number:.{digits - 1}e}") == said
+    return Decimal(f"{number:.{digits - 1}e}") != said
 
 
 def nearest(word: str) -> int | float:

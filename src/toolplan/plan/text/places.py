@@ -37,9 +37,9 @@ def locate(text: str, pointer: str, *, key: bool = False) -> Span | None:
     """
     way = split_pointer(pointer)
     opening = _OPENING.search(text)
-    whole = _whole(text)
-    if opening is None or whole is None or TOKEN.fullmatch(text, whole.start, whole.end):
-        return None if way else whole
+    start, end = len(text) - len(text.lstrip()), len(text.rstrip())
+    if opening is None or TOKEN.fullmatch(text, start, end):
+        return None if way or start == len(text) else Span(start, end)
     spots = _spots(text, [way[:length] for length in range(len(way) + 1)], opening.start())
     nearest = max(spots, key=len)
     spot = spots[nearest]
@@ -54,14 +54,6 @@ def _spots(text: str, wanted: Collection[Way], at: int = 0) -> dict[Way, Spot]:
     with suppress(Refused, RecursionError):
         reader.read()
     return reader.spots
-
-
-def _whole(text: str) -> Span | None:
-    stripped = text.strip()
-    if not stripped:
-        return None
-    start = text.index(stripped)
-    return Span(start, start + len(stripped))
 
 
 class Rename(Struct, frozen=True):

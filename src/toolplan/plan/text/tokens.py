@@ -28,19 +28,6 @@ LINE_TOKEN: Final = re.compile(
 )
 """The same, but no string goes over the end of a line: a stray quote spoils one line at most."""
 
-_SINGLE_ESCAPE = re.compile(r"""\\.|["\n\r\t]""", re.DOTALL)
-_ESCAPES: Final = {'"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"}
-
-
-def double_quoted(token: str) -> str:
-    """Return a string token as JSON writes it: in double quotes, line ends and tabs escaped."""
-    return '"' + _SINGLE_ESCAPE.sub(_escape, token[1:-1]) + '"'
-
-
-def _escape(found: re.Match[str]) -> str:
-    return "'" if found[0] == "\\'" else _ESCAPES.get(found[0], found[0])
-
-
 _CLOSERS: Final = {"{": "}", "[": "]"}
 _MARKS: Final = frozenset("[]{},")
 _COMMENTS: Final = frozenset(("#", "//", "/*"))
@@ -124,7 +111,8 @@ class Elements:
         """Take a bracket or a comma; return whether an element ends with it or before it."""
         if mark in _CLOSERS:
             if len(self._open) == self._depth - 1:
-                self._is_inside = mark == "[" and self._is_wanted()
+                is_wanted = self._key is None or self._key.fullmatch("".join(self._parts))
+                self._is_inside = mark == "[" and bool(is_wanted)
                 self._parts.clear()
             elif self._is_inside:
                 self._parts.append(mark)
@@ -142,9 +130,6 @@ class Elements:
         elif depth > self._depth or (ends and mark != "," and not self.is_over):
             self._parts.append(mark)
         return ends
-
-    def _is_wanted(self) -> bool:
-        return self._key is None or self._key.fullmatch("".join(self._parts)) is not None
 
     def _behind_head(self, text: str) -> str:
         """Return `text` from where the JSON begins, "" where it has not begun."""

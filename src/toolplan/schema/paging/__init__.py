@@ -1,33 +1,15 @@
 """Pages of lists: the tools that give their list in pages, and facts in a page about the rest."""
 
-from toolplan.schema.paging._arguments import Argument, Paging, may_give_pages, paging_of
-from toolplan.schema.paging._pager import PageError, Pager
-from toolplan.schema.paging._results import (
-    Page,
-    Verdict,
-    begins_later,
-    is_cut,
-    names_next,
-    next_link,
-    page_of,
-    total_in_words,
-    verdict_on,
-)
-
-__all__ = [
-    "Argument",
-    "Page",
-    "PageError",
-    "Pager",
-    "Paging",
-    "Verdict",
-    "begins_later",
-    "is_cut",
-    "may_give_pages",
-    "names_next",
-    "next_link",
-    "page_of",
-    "paging_of",
-    "total_in_words",
-    "verdict_on",
-]
+from toolplan.schema.paging._arguments import Paging as Paging
+from toolplan.schema.paging._arguments import may_give_pages as may_give_pages
+from toolplan.schema.paging._arguments import paging_of as paging_of
+from toolplan.schema.paging._pager import PageError as PageError
+from toolplan.schema.paging._pager import Pager as Pager
+from toolplan.schema.paging._results import Verdict as Verdict
+from toolplan.schema.paging._results import begins_later as begins_later
+from toolplan.schema.paging._results import is_cut as is_cut
+from toolplan.schema.paging._results import names_next as names_next
+from toolplan.schema.paging._results import next_link as next_link
+from toolplan.schema.paging._results import page_of as page_of
+from toolplan.schema.paging._results import total_in_words as total_in_words
+from toolplan.schema.paging._results import verdict_on as verdict_on

@@ -213,9 +213,21 @@ class _Arg(Field, frozen=True):
         return bool(_OF_SOMETHING_ELSE.search(self.text)) and not _OF_ROWS.search(self.text)
 
 
+_SPLIT: Final = re.compile(r"[_\-. ]")
+_PAGE_NAMES: Final = frozenset(("limit", "offset", "page", "cursor", "pagesize", "perpage"))
+
+
 def _arguments(root: Mapping[str, Json]) -> Iterator[_Arg]:
     fields = list(fields_of(dict(root)))
-    short = _without_prefixes(fields)
+    # without a prefix that two of them share: `sysparm_limit` beside `sysparm_offset` is `limit`,
+    # and `credit_limit` is kept
+    groups: dict[str, dict[Path, str]] = {}
+    for each in fields:
+        prefix, *rest = _SPLIT.split(str(list(each.path)[-1]))
+        if (bare := folded("".join(rest))) in _PAGE_NAMES:
+            groups.setdefault(prefix, {})[each.path] = bare
+    several = [group for group in groups.values() if len(set(group.values())) > 1]
+    short = {path: name for group in several for path, name in group.items()}
     for each in fields:
         *outer, key = each.path
         if len(outer) > 1 or (outer and each.container not in names.GROUPS):
@@ -231,25 +243,6 @@ def _arguments(root: Mapping[str, Json]) -> Iterator[_Arg]:
             isinstance(needed, list) and key in needed,
             str(each.node.get("description") or "").lower(),
         )
-
-
-_SPLIT: Final = re.compile(r"[_\-. ]")
-_PAGE_NAMES: Final = frozenset(("limit", "offset", "page", "cursor", "pagesize", "perpage"))
-
-
-def _without_prefixes(fields: list[Field]) -> dict[Path, str]:
-    """Return the names of page arguments without the prefix that two of them share.
-
-    `sysparm_limit` beside `sysparm_offset` is `limit`; `credit_limit` is kept.
-    """
-    groups: dict[str, dict[Path, str]] = {}
-    for each in fields:
-        prefix, *rest = _SPLIT.split(str(list(each.path)[-1]))
-        name = folded("".join(rest))
-        if name in _PAGE_NAMES:
-            groups.setdefault(prefix, {})[each.path] = name
-    several = [group for group in groups.values() if len(set(group.values())) > 1]
-    return {path: name for group in several for path, name in group.items()}
 
 
 class _Search:

@@ -183,19 +183,17 @@ def _envelopes(fields: list[Field]) -> set[Path]:
     inside: dict[Path, list[Field]] = {}
     for each in fields:
         inside.setdefault(each.path[:-1], []).append(each)
-    return {path for path, found in inside.items() if _is_envelope(found)}
-
-
-def _is_envelope(fields: list[Field]) -> bool:
-    lists = [each for each in fields if "array" in each.types]
-    if len(lists) != 1:
-        return False
-    name, of = lists[0].name, lists[0].node.get("items")
-    of_numbers = isinstance(of, dict) and not types_stated(of).isdisjoint(("integer", "number"))
-    # an invoice has lines and a total
-    if name not in names.ROWS and (of_numbers or name in names.SUMMED | names.NOT_ROWS):
-        return False
-    return all(each.name in names.OF_ENVELOPES for each in fields if each is not lists[0])
+    envelopes: set[Path] = set()
+    for path, found in inside.items():
+        lists = [each for each in found if "array" in each.types]
+        if len(lists) == 1 and all(e.name in names.OF_ENVELOPES for e in found if e not in lists):
+            name, of = lists[0].name, lists[0].node.get("items")
+            types = types_stated(of) if isinstance(of, dict) else _NONE
+            is_summed = types & {"integer", "number"} or name in names.SUMMED | names.NOT_ROWS
+            # an invoice has lines and a total
+            if name in names.ROWS or not is_summed:
+                envelopes.add(path)
+    return envelopes
 
 
 def _kind(field: Field, is_paged: bool, args: frozenset[str], envelopes: Set[Path]) -> str | None:

@@ -84,7 +84,10 @@ class Pager:
         if page in self.waiting:
             self.waiting.remove(page)
         while self._settled in self._pages:
-            self._check_repeat(self._settled)
+            last = self._settled
+            if last and self._pages[last].rows and self._rows(last) == self._rows(last - 1):
+                fault = f"Page {last + 1} is page {last} once more: the tool does not turn pages."
+                raise PageError("pages-repeat", fault)
             self.rows += self._pages[self._settled].rows or 0
             self._settled += 1
         if self._settled == self._asked:
@@ -131,7 +134,9 @@ class Pager:
             self.total, self.total_path = self._pages[0].total, self._pages[0].total_path
             return
         self._overlays[last + 1] = overlay
-        count = self._known_count(said) if last == 0 and not self._uses_cursor(overlay) else 0
+        cursor = self._paging.cursor
+        by_cursor = cursor is not None and cursor.of(overlay) != cursor.of(self._args)
+        count = 0 if last or by_cursor else self._known_count(said)
         self._asked = min(max(count, self._settled + 1), self._most)
         for page in range(last + 2, self._asked):
             self._overlays[page] = self._numbered(page, page * (self._pages[0].rows or 0))
@@ -154,10 +159,6 @@ class Pager:
         if last and verdict.more is None and (said.rows or 0) < (first.rows or 0):
             return Verdict(False)
         return verdict
-
-    def _uses_cursor(self, overlay: Mapping[str, Json]) -> bool:
-        cursor = self._paging.cursor
-        return cursor is not None and cursor.of(overlay) != cursor.of(self._args)
 
     def _next_args(self, last: int, said: Page) -> dict[str, Json] | None:
         """Return the arguments of the page after `last`; None where nothing leads to it."""
@@ -201,9 +202,8 @@ class Pager:
     ) -> dict[str, Json]:
         mark = repr(value)
         if mark in self._seen or value == argument.of(before):
-            raise PageError(
-                "pages-repeat", f"The tool gave a cursor twice ({argument.name}): it goes round."
-            )
+            said = f"The tool gave a cursor twice ({argument.name}): it goes round."
+            raise PageError("pages-repeat", said)
         self._seen.add(mark)
         return argument.put(before, value)
 
@@ -227,15 +227,3 @@ class Pager:
         if paging.offset is None:
             raise PageError("pages-rows", "The pages of the tool have no numbers.")
         return paging.offset.put(self._args, (paging.offset.number(self._args) or 0) + rows)
-
-    def _check_repeat(self, page: int) -> None:
-        """Check that `page` is not the one before once more.
-
-        Raises:
-            PageError: it is.
-        """
-        if page and self._pages[page].rows and self._rows(page) == self._rows(page - 1):
-            raise PageError(
-                "pages-repeat",
-                f"Page {page + 1} is page {page} once more: the tool does not turn pages.",
-            )

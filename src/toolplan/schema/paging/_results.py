@@ -249,7 +249,11 @@ def next_link(headers: Mapping[str, str]) -> dict[str, Json]:
             said["next"] = text.strip() or None
         elif "pag" in name and text.lstrip().startswith("{"):
             said |= _of_header(text)
-    links = [(m[1], _relations(m[2])) for m in _LINK_HEADER.finditer(headers.get("link", ""))]
+    links: list[tuple[str, frozenset[str]]] = []
+    for link in _LINK_HEADER.finditer(headers.get("link", "")):
+        # the first `rel` among the parameters of a link counts
+        found = (m[2] or m[3] or "" for m in _PARAMETER.finditer(link[2]) if m[1].lower() == "rel")
+        links.append((link[1], frozenset(next(found, "").lower().split())))
     if "next" not in said and any(rels & _RELS for _, rels in links):
         said["next"] = next((link for link, rels in links if "next" in rels), None)
     return said
@@ -273,12 +277,6 @@ def _of_header(text: str) -> dict[str, Json]:
     return {key: each for key, each in found.items() if each is not None}
 
 
-def _relations(parameters: str) -> frozenset[str]:
-    """Return the values of `rel` among the parameters of a link; the first `rel` counts."""
-    found = (m[2] or m[3] or "" for m in _PARAMETER.finditer(parameters) if m[1].lower() == "rel")
-    return frozenset(next(found, "").lower().split())
-
-
 def query_of(link: str) -> dict[str, str]:
     """Return the arguments in a link to the next page, by folded name."""
     try:
@@ -290,6 +288,7 @@ def query_of(link: str) -> dict[str, str]:
 _FEWEST_CUT: Final = 2
 _RANGE: Final = re.compile(r"\s*(?:\w+\s*=\s*)?(\d{1,9})\s*(?:-|–|:|\.\.|,)\s*(\d{1,9})\s*")
 _LINK: Final = re.compile(r"(https?:/)?/|\?")
+_CURSOR_KEYS: Final = names.CURSORS | names.NEXT
 _DATE: Final = re.compile(r"\d{4}-\d\d")
 _WORDS: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 
@@ -305,19 +304,16 @@ def is_cut(output: Json, page: Page, schema: Mapping[str, Json], args: Mapping[s
     if not isinstance(rows, list) or len(rows) < _FEWEST_CUT or page.shows_end:
         return False
     for name, default, _ in _declared(schema):
-        value = _count_in(args.get(name, default))
+        value = args.get(name, default)
+        # `50`, or `0-49` as in a range
+        found = _RANGE.fullmatch(value) if isinstance(value, str) else None
+        value = whole(value) if found is None else int(found[2]) - int(found[1]) + 1
         about = _WORDS.findall(name)[-1:] or [name]
         if value != len(rows) or about[0].lower() in names.OTHER_NUMBERS:
             continue
         if not all(isinstance(row, dict) and value in row.values() for row in rows):
             return True
     return False
-
-
-def _count_in(value: Json) -> int | None:
-    """Return the number of rows that an argument may ask for: `50`, or `0-49` as in a range."""
-    found = _RANGE.fullmatch(value) if isinstance(value, str) else None
-    return whole(value) if found is None else int(found[2]) - int(found[1]) + 1
 
 
 def names_next(
@@ -337,8 +333,12 @@ def names_next(
         if folded(key) == "next" and _LINK.match(value):
             return True
         for name, default, is_needed in _declared(schema):
+            argument, own = folded(name), folded(key)
+            words = {word.lower() for word in _WORDS.findall(name)}
+            takes_cursor = words & names.CURSOR_WORDS or argument in names.CURSORS
             is_new = not is_needed and value != args.get(name, default)
-            if is_new and _resemble(folded(key), folded(name), name):
+            is_alike = own in argument or argument in own or own in _CURSOR_KEYS
+            if is_new and takes_cursor and is_alike:
                 return True
     return False
 
@@ -377,10 +377,3 @@ def _declared(schema: Mapping[str, Json]) -> Iterator[tuple[str, Json, bool]]:
     needed = required if isinstance(required, list) else []
     for name, node in properties.items() if isinstance(properties, dict) else ():
         yield name, node.get("default") if isinstance(node, dict) else None, name in needed
-
-
-def _resemble(key: str, argument: str, name: str) -> bool:
-    words = {word.lower() for word in _WORDS.findall(name)}
-    if not (words & names.CURSOR_WORDS or argument in names.CURSORS):
-        return False
-    return key in argument or argument in key or key in names.CURSORS or key in names.NEXT

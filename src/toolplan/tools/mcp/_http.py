@@ -38,12 +38,17 @@ Asked: TypeAlias = tuple[RequestId, str] | None
 """The id and the method of a request; None for a notification."""
 
 _SESSION: Final = "mcp-session-id"
+_ANSWERS: Final = frozenset(("error", "result"))
 _NEVER_REACHED: Final = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout)
 _GOODBYE_S: Final = 2.0
 
 
 class FailuresAsAnswers(httpx2.AsyncBaseTransport):
-    """A transport that answers with a JSON-RPC error where the network fails."""
+    """A transport that answers with a JSON-RPC error where the network fails.
+
+    It never sends twice, but what the server refused, and did nothing for, is sent once more with a
+    token of `access`.
+    """
 
     def __init__(
         self,
@@ -87,7 +92,9 @@ class FailuresAsAnswers(httpx2.AsyncBaseTransport):
         except (httpx2.TransportError, httpx2.DecodingError) as error:
             return _failed(CONNECTION_CLOSED, f"The connection broke ({type(error).__name__}).")
         is_gone = request.method == "POST" and response.status_code == 404
-        if is_gone and _SESSION in request.headers and not _is_answer(response, asked):
+        sent = json_object(response.content) if is_gone else {}
+        is_answer = asked is not None and sent.get("id") == asked[0] and sent.keys() & _ANSWERS
+        if is_gone and _SESSION in request.headers and not is_answer:
             # the server did nothing: the call can be made in a session of its own
             mark_as_not_sent()
             self._on_session_lost()
@@ -100,19 +107,14 @@ class FailuresAsAnswers(httpx2.AsyncBaseTransport):
 
 
 def http_client(
-    headers: dict[str, str], on_session_lost: Callable[[], None], access: Access | None = None
+    headers: dict[str, str], on_session_lost: Callable[[], None], access: Access | None
 ) -> httpx2.AsyncClient:
-    """Return a client for one server. It follows no redirect itself, and never sends twice.
-
-    What the server refused, and did nothing for, is sent once more with a token of `access`.
-
-    Reading has no time limit of its own: calls have one each, and streams of notifications last.
-    """
-    inner = httpx2.AsyncHTTPTransport(retries=0)
+    """Return a client for one server; it follows no redirect itself."""
     return httpx2.AsyncClient(
         headers=headers,
+        # calls have a time limit each, and streams of notifications last
         timeout=httpx2.Timeout(CONNECT_TIMEOUT_S, read=None),
-        transport=FailuresAsAnswers(inner, on_session_lost, access),
+        transport=FailuresAsAnswers(httpx2.AsyncHTTPTransport(retries=0), on_session_lost, access),
     )
 
 
@@ -122,14 +124,6 @@ def _asked(request: httpx2.Request) -> Asked:
             return asked, method
         case _:
             return None
-
-
-def _is_answer(response: httpx2.Response, asked: Asked) -> bool:
-    """Return whether a body is JSON-RPC that names the request."""
-    sent = json_object(response.content)
-    return (
-        asked is not None and sent.get("id") == asked[0] and bool(sent.keys() & {"error", "result"})
-    )
 
 
 def _explained(response: httpx2.Response, asked: Asked) -> httpx2.Response:

@@ -278,8 +278,8 @@ class Link:
                 self._is_stale = True
                 raise
             self._listing, self._listed_at = read, self._terms.clock()
-            if before is not None and read.digests != before.digests:
-                old, new = before.digests, read.digests
+            if before is not None and read.tools != before.tools:
+                old, new = before.tools, read.tools
                 changed = [name for name in new.keys() & old.keys() if new[name] != old[name]]
                 names = (new.keys() - old.keys(), changed, old.keys() - new.keys())
                 self._terms.report(ToolsChanged(self.name, *(tuple(sorted(e)) for e in names)))

@@ -6,7 +6,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Mapping
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import Final, NamedTuple, cast
 
 from msgspec import Struct
@@ -45,24 +45,22 @@ class Page(NamedTuple):
 
 
 class Listed(NamedTuple):
-    """A tool as its server sent it: its name in plans, every field of it, and its digest."""
+    """A tool as its server sent it: its name in plans, every field of it, and its digest.
+
+    The digest is the SHA-256 (hex) of it in one form, with the identity of the server.
+    """
 
     name: str
     wire: Mapping[str, Json]
     digest: str
 
 
-class Listing(Struct, frozen=True, dict=True):
+class Listing(Struct, frozen=True):
     """The listing of a server: tools by its own names, those refused, and its identity."""
 
     tools: Mapping[str, Listed]
     refused: tuple[ToolRefused, ...] = ()
     identity: Mapping[str, Json] = {}
-
-    @cached_property
-    def digests(self) -> Mapping[str, str]:
-        """The digest of each tool: SHA-256 (hex) of it in one form, with the identity."""
-        return {name: tool.digest for name, tool in self.tools.items()}
 
 
 async def read_listing(

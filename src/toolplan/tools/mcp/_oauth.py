@@ -190,17 +190,14 @@ class Person(_Provider):
         )
 
     async def load(self, *, again: bool = False) -> None:
-        if again or not self._initialized:
-            try:
-                await self._initialize()
-            except ToolObjectError as error:
-                raise NotAuthorised(error.with_help) from None
-
-    async def _initialize(self) -> None:
-        context, oauth = self.context, self.oauth
-        kept = None
-        if not self._fresh:
-            kept = await anyio.to_thread.run_sync(self._sign_ins.get, self._server)
+        if self._initialized and not again:
+            return
+        context, oauth, kept = self.context, self.oauth, None
+        try:
+            if not self._fresh:
+                kept = await anyio.to_thread.run_sync(self._sign_ins.get, self._server)
+        except ToolObjectError as error:
+            raise NotAuthorised(error.with_help) from None
         if kept is not None:
             context.current_tokens, context.token_expiry_time = kept.tokens, kept.expires_at
             context.client_info, context.oauth_metadata = kept.client, kept.metadata

@@ -192,8 +192,8 @@ class Owner:
             listing = link.known or await link.listing()
         except (MCPError, ListingError) as error:
             raise Unreachable(self._sentence(reason_of(error))) from error
-        now = listing.digests.get(request.name)
-        if now != request.digest:
+        now = listing.tools.get(request.name)
+        if now is None or now.digest != request.digest:
             what = "is not there any more" if now is None else "is not as it was"
             raise ToolError(
                 f"The tool {request.name!r} of the server {self.name!r} was not called: it {what}"

@@ -8,6 +8,7 @@ from typing import Final, NamedTuple, cast
 from mcp.types import CallToolResult, ContentBlock, TextContent
 
 from toolplan.plan.path import Json
+from toolplan.schema import sub_schemas
 from toolplan.schema.tool import ToolError
 from toolplan.schema.tool_call import StatedLabel
 from toolplan.tools.mcp._wire import clean, why_unsound
@@ -40,23 +41,13 @@ def unwrapped_schema(schema: Json) -> Json | None:
             is_bare = all(key in _WRAPPER_KEYS or key.startswith("x-") for key in rest)
         case _:
             return None
-    if others or not is_bare or inner.get("type") == "object" or _points_inside(inner):
+    # no reference may lead to a place that moves when the wrapper is taken off
+    references = [node.get("$ref") for node in sub_schemas(inner)]
+    moves = any(isinstance(r, str) and not r.startswith("#/$defs/") for r in references)
+    if others or not is_bare or inner.get("type") == "object" or moves:
         return None
     definitions = rest.get("$defs")
     return inner if definitions is None else {**inner, "$defs": definitions}
-
-
-def _points_inside(schema: Json) -> bool:
-    """Return whether a reference leads to a place that moves when the wrapper is taken off."""
-    match schema:
-        case dict():
-            target = schema.get("$ref")
-            moves = isinstance(target, str) and not target.startswith("#/$defs/")
-            return moves or any(_points_inside(each) for each in schema.values())
-        case list():
-            return any(_points_inside(each) for each in schema)
-        case _:
-            return False
 
 
 def has_room(schema: Json | None) -> bool:

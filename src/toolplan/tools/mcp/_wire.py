@@ -178,7 +178,14 @@ class Interceptor(ObjectReceiveStream[Incoming], ObjectSendStream[SessionMessage
 
     def plain(self, fault: Exception) -> list[SessionMessage]:
         """Return the server's text as messages, where the SDK could not read it."""
-        sent = fault.object if isinstance(fault, UnicodeEncodeError) else _sent_in(fault)
+        sent: object = fault.object if isinstance(fault, UnicodeEncodeError) else ""
+        errors = fault.errors(include_url=False) if isinstance(fault, ValidationError) else ()
+        for error in errors:
+            kind, place = error["type"], error["loc"]
+            is_whole = kind in ("json_invalid", "string_unicode", "model_type")
+            if is_whole or (kind == "missing" and len(place) == 2):
+                sent = error["input"]
+                break
         if isinstance(sent, str):
             return [SessionMessage(each) for each in read_messages(sent, self._waiting)]
         return [SessionMessage(each) for each in messages_in(sent, self._waiting)]
@@ -227,17 +234,6 @@ def _bare(tool: object) -> dict[str, Any]:
     }
     rest = {key: value for key, value in schema.items() if key != "required"}
     return {"name": name_of(tool), "inputSchema": rest | {"type": "object", "properties": sound}}
-
-
-def _sent_in(fault: Exception) -> object:
-    """Return the unreadable input: the text, or the JSON in it."""
-    errors = fault.errors(include_url=False) if isinstance(fault, ValidationError) else ()
-    for error in errors:
-        kind, place = error["type"], error["loc"]
-        is_whole = kind in ("json_invalid", "string_unicode", "model_type")
-        if is_whole or (kind == "missing" and len(place) == 2):
-            return error["input"]
-    return ""
 
 
 def name_of(tool: object) -> str:

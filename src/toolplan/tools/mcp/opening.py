@@ -77,7 +77,7 @@ class McpToolSource:
             case _:
                 pass
         servers = read_servers(path, context.environment)
-        if misplaced := [name for name in servers if context.headers(name)]:
+        if misplaced := [name for name in servers if context.table_of(name).headers]:
             raise ToolObjectError(
                 f"{context.settings_path}: [sources.{misplaced[0]}.headers] is for an OpenAPI"
                 " document.",
@@ -90,7 +90,7 @@ class McpToolSource:
             servers,
             on_event=partial(_report, context.note),
             sign_ins=sign_ins,
-            trusted=[name for name in servers if context.is_trusted(name)],
+            trusted=[name for name in servers if context.table_of(name).trusted],
         ) as source:
 
             def opened(tools: Toolbox) -> OpenedTools:
@@ -145,7 +145,7 @@ def _accept(tools: Toolbox, lock: Path, seen: Mapping[str, str], name: str | Non
     with locked(lock):
         pins = Pins.load(lock)
         accepted = pins.accept(tools, None if name is None else [name])
-        changed = (each.name for each in pins.compare(tools).changed if name in (None, each.name))
+        changed = (each.name for each in pins.changed(tools) if name in (None, each.name))
         unseen = [repr(tool) for tool in changed if seen.get(tool) != Pin.of(tools[tool]).digest]
         if unseen:
             raise ToolObjectError(
@@ -170,9 +170,20 @@ def _pinned(tools: Toolbox, path: Path, lock: Path, context: SourceContext) -> T
             " accepted."
         )
     pins = _answered(pins, tools, path, context)
-    changed, where = pins.compare(tools).changed, str(lock.resolve())
-    if changed:
-        _report_changes(changed, path, context)
+    changed, where = pins.changed(tools), str(lock.resolve())
+    # the same change of many tools is reported once
+    alike: dict[tuple[str, ...], list[str]] = {}
+    for change in changed:
+        alike.setdefault(change.lines, []).append(change.name)
+    for lines, names in alike.items():
+        more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
+        listed = ", ".join(names[:_MOST_NAMES])
+        context.note(f"Changed, and not used until accepted: {listed}{more}")
+        for line in lines:
+            context.note(f"  {line}")
+    if changed and not context.accepts:
+        one = f" {changed[0].name}" if len(changed) == 1 else ""
+        context.note(f"  toolplan tools{one} --tools {path} --accept")
     digests = {each.name: Pin.of(each).digest for each in changed}
     if digests != shown(context.data, where):
         keep_shown(context.data, where, digests)
@@ -206,22 +217,6 @@ def _answered(pins: Pins, tools: Toolbox, path: Path, context: SourceContext) ->
                 f" toolplan tools --tools {path} --accept takes its word later."
             )
     return pins
-
-
-def _report_changes(changes: Sequence[RefusedTool], path: Path, context: SourceContext) -> None:
-    """Report changed tools; the same change of many tools is reported once."""
-    alike: dict[tuple[str, ...], list[str]] = {}
-    for change in changes:
-        alike.setdefault(change.lines, []).append(change.name)
-    for lines, names in alike.items():
-        more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
-        listed = ", ".join(names[:_MOST_NAMES])
-        context.note(f"Changed, and not used until accepted: {listed}{more}")
-        for line in lines:
-            context.note(f"  {line}")
-    if not context.accepts:
-        one = f" {changes[0].name}" if len(changes) == 1 else ""
-        context.note(f"  toolplan tools{one} --tools {path} --accept")
 
 
 def _show(started: Sequence[Command], context: SourceContext) -> None:

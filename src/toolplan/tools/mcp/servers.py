@@ -227,7 +227,10 @@ def commands(servers: Mapping[str, Server]) -> list[Command]:
         if isinstance(server, StdioServer):
             parts = [server.command, [*server.args], dict(server.written_env), server.cwd]
             digest = hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
-            found.append(Command(name, _line(server), digest))
+            variables = [f"{n}={_shown_value(n, v)}" for n, v in server.written_env.items()]
+            run = shlex.join([server.command, *_shown_args(server.args)])
+            folder = "" if server.cwd is None else f"cd {shlex.quote(server.cwd)} && "
+            found.append(Command(name, folder + " ".join([*variables, run]), digest))
     return found
 
 
@@ -242,7 +245,12 @@ def place_of(server: Server) -> dict[str, Json]:
                 "env": {name: _shown_value(name, v) for name, v in server.written_env.items()},
             }
         case HttpServer():
-            return {"transport": server.transport, "url": _shown_url(server.url)}
+            # without user, password and the values of the query
+            parts = _parts(server.url)
+            names = [each.partition("=")[0] for each in parts.query.split("&") if each]
+            query = "&".join(f"{name}={MASK}" for name in names)
+            shown = parts._replace(netloc=parts.netloc.rpartition("@")[2], query=query, fragment="")
+            return {"transport": server.transport, "url": urlunsplit(shown)}
         case LocalServer():
             return {"transport": "local"}
 
@@ -400,12 +408,6 @@ def _check_shown(text: str, place: str) -> None:
         raise ToolObjectError(f"{place} holds a NUL character.")
 
 
-def _line(server: StdioServer) -> str:
-    variables = [f"{name}={_shown_value(name, v)}" for name, v in server.written_env.items()]
-    words = " ".join([*variables, shlex.join([server.command, *_shown_args(server.args)])])
-    return words if server.cwd is None else f"cd {shlex.quote(server.cwd)} && {words}"
-
-
 def _shown_args(args: tuple[str, ...]) -> Iterator[str]:
     """Yield `args` with stars for the value of an option like `--api-key`."""
     hides_next = False
@@ -421,11 +423,3 @@ def _shown_args(args: tuple[str, ...]) -> Iterator[str]:
 
 def _shown_value(name: str, written: str) -> str:
     return MASK if sounds_secret(name) and not names_a_variable(written) else written
-
-
-def _shown_url(url: str) -> str:
-    """Return `url` without user, password and the values of its query."""
-    parts = _parts(url)
-    host = parts.netloc.rpartition("@")[2]
-    query = "&".join(f"{each.partition('=')[0]}={MASK}" for each in parts.query.split("&") if each)
-    return urlunsplit(SplitResult(parts.scheme, host, parts.path, query, ""))

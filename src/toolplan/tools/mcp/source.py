@@ -193,14 +193,6 @@ class Options(TypedDict, total=False):
     trusted: Collection[str]
 
 
-class SignInNeeded(ToolObjectError):
-    """No tools can be used before a sign-in; the message holds the command."""
-
-    def __init__(self, message: str, help: str | None = None) -> None:
-        help = help or "Sign in with the command above, then run this again."
-        super().__init__(message, help, "sign-in-needed")
-
-
 class McpSource:
     """The tools of connected servers, for as long as `connected` lasts.
 
@@ -277,7 +269,10 @@ class McpSource:
         self.faults = {name: each for name, each in asked.items() if isinstance(each, str)}
         if self.faults and not listings:
             why = " ".join(self.faults.values())
-            raise (SignInNeeded if self.sign_ins_wanted else ToolObjectError)(why)
+            if self.sign_ins_wanted:  # the fault holds the command
+                help_ = "Sign in with the command above, then run this again."
+                raise ToolObjectError(why, help_, "sign-in-needed")
+            raise ToolObjectError(why)
         made = tools_of(listings, self._call_to)
         tools = Toolbox(t.believed() if t.source in self._trusted else t for t in made)
         self.refused = (
