@@ -201,7 +201,8 @@ class _Tools:
         call = Call(self._backend, request, params)
         try:
             self._check(params)
-            await in_thread(self._backend.app.refresh)
+            if self._backend.app.has_news:
+                await in_thread(self._backend.app.refresh)
             ended = await call.result()
         except ToolplanError as error:
             ended = result(error_report(error), is_error=True)

@@ -60,7 +60,8 @@ class Writer:
 
     `on_failure` is called once, when the journal cannot be written for `timeout_s` seconds or
     another process has taken the run; later events are dropped. `on_room` is called when the
-    journal is no longer `full`. A long wait for the journal is logged as a warning.
+    journal is no longer `full`. A long wait for the journal is logged as a warning. Without `syncs`
+    a power cut may lose also what `synced` has waited for.
     """
 
     def __init__(
@@ -73,6 +74,7 @@ class Writer:
         on_failure: Callable[[JournalError], None],
         on_room: Callable[[], None],
         timeout_s: float,
+        syncs: bool = True,
     ) -> None:
         self.failed: JournalError | None = None
         self._intended: list[CallIntended] = []
@@ -85,6 +87,7 @@ class Writer:
         self._on_failure = on_failure
         self._on_room = on_room
         self._timeout_s = timeout_s
+        self._syncs = syncs
         self._waiting_for_room = False
         self._fans: set[str] = set()
         self._pending, self._group = _Batch(), _Batch()  # gathering, being written
@@ -183,7 +186,7 @@ class Writer:
     def _write(self) -> None:
         self._busy = True
         group, at = self._group, self._at
-        sync = bool(group.waiters)
+        sync = self._syncs and bool(group.waiters)
 
         def work() -> None:
             self._journal.append(self._lease, group.texts, at, sync=sync, status=group.status)

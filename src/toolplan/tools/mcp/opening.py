@@ -112,6 +112,7 @@ class McpToolSource:
                     servers=tuple(_statuses(servers, source, sign_ins, tools)),
                     pins=f"{len(tools)} pinned in {lock}{since}",
                     late=late,
+                    has_news=lambda: source.has_news,
                 )
 
             def late() -> OpenedTools | None:

@@ -207,6 +207,7 @@ class McpSource:
     Attributes:
         faults: why servers are missing in the latest toolbox, by their names.
         refused: the tools that servers listed and that are not offered.
+        has_news: whether `late_toolbox` has other tools, or why a server failed.
     """
 
     def __init__(
@@ -220,7 +221,7 @@ class McpSource:
         self._tasks = tasks
         self._listed: dict[str, Listing | str] = {}
         self._starting: set[str] = set()
-        self._has_news = False
+        self.has_news = False
         self._answered = anyio.Event()
 
     @property
@@ -255,9 +256,9 @@ class McpSource:
 
     def late_toolbox(self) -> Toolbox | None:
         """Return the tools again where a late server has answered or failed; None if none has."""
-        if not self._has_news:
+        if not self.has_news:
             return None
-        self._has_news = False
+        self.has_news = False
         return self._toolbox(dict(self._listed))  # the connections' thread may change it meanwhile
 
     async def tools(self) -> Toolbox:
@@ -307,7 +308,7 @@ class McpSource:
                 await self._answered.wait()
             if waiting.cancelled_caught:
                 break
-        self._has_news = False
+        self.has_news = False
         return dict(self._listed)
 
     async def _ask(self, name: str) -> None:
@@ -316,7 +317,7 @@ class McpSource:
         except Unreachable as error:
             self._listed[name] = str(error)
         self._starting.discard(name)
-        self._has_news = True
+        self.has_news = True
         answered, self._answered = self._answered, anyio.Event()
         answered.set()
 
