@@ -14,9 +14,12 @@ from pathlib import Path
 from typing import Final, cast
 
 from toolplan.base.shown import counted
+from toolplan.plan.path import Json
 from toolplan.schema.tool import Toolbox, ToolObjectError
 from toolplan.storage.shared_file import locked, write_whole
 from toolplan.tools._base import OpenedTools, ServerStatus, SourceContext, ToolSource, claim_lines
+from toolplan.tools.mcp._listing import Listed, Listing
+from toolplan.tools.mcp._wire import name_of
 from toolplan.tools.mcp.notices import Notice, ServerLost, ToolsChanged
 from toolplan.tools.mcp.servers import (
     Command,
@@ -24,6 +27,7 @@ from toolplan.tools.mcp.servers import (
     Server,
     commands,
     is_machine,
+    place_of,
     read_servers,
 )
 from toolplan.tools.mcp.sign_ins import SignIns
@@ -119,7 +123,25 @@ class McpToolSource:
                 tools = source.late_toolbox()
                 return None if tools is None else opened(tools)
 
-            yield opened(source.toolbox(context.grace_s))
+            known = {} if context.grace_s is None else _known(servers, Pins.load(lock))
+            yield opened(source.toolbox(context.grace_s, known))
+
+
+def _known(servers: Mapping[str, Server], pins: Pins) -> dict[str, Listing]:
+    """Return what each server that is still started in the same way listed when it was pinned."""
+    found: dict[str, Listing] = {}
+    for name, server in servers.items():
+        own = {key: pin for key, pin in pins.pins.items() if key.startswith(f"{name}.")}
+        identity = next((pin.server for pin in own.values()), dict[str, Json]())
+        is_same = place_of(server).items() <= identity.items()
+        if is_same and all(pin.server == identity for pin in own.values()):
+            tools = {
+                name_of(pin.tool): Listed(key.removeprefix(f"{name}."), pin.tool, pin.digest)
+                for key, pin in own.items()
+                if name_of(pin.tool) not in server.disabled_tools
+            }
+            found[name] = Listing(tools, (), identity)
+    return found
 
 
 def _statuses(

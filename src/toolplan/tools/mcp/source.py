@@ -229,7 +229,7 @@ class McpSource:
         """The servers that give nothing before a sign-in."""
         return tuple(name for name, owner in self._owners.items() if owner.wants_sign_in)
 
-    def toolbox(self, grace_s: float | None = None) -> Toolbox:
+    def toolbox(self, grace_s: float | None = None, known: Mapping[str, Listing] = {}) -> Toolbox:
         """Start the servers that do not run yet, and return the tools of all of them.
 
         A server that cannot be started or asked has no tools: `faults` has the reason. The tools
@@ -239,6 +239,8 @@ class McpSource:
             grace_s: seconds after the latest answer of a server in which the others are waited
                 for, times the share of servers that are missing; `late_toolbox` has their tools
                 later. None: until each has answered or failed.
+            known: what servers listed earlier: they are not waited for, and `late_toolbox` has
+                their tools where they list others now. No call is made that does not fit them.
 
         Raises:
             ToolObjectError: none of the servers can be used, or the source is closed.
@@ -250,7 +252,7 @@ class McpSource:
         if waits_for_itself:
             raise RuntimeError("This would wait for itself: await `tools()` instead.")
         try:
-            return self._toolbox(_submitted(self._loop, self._listings(grace_s)).result())
+            return self._toolbox(_submitted(self._loop, self._listings(grace_s, known)).result())
         except (Closed, concurrent.futures.CancelledError):
             raise ToolObjectError(_CLOSED) from None
 
@@ -291,17 +293,20 @@ class McpSource:
         )
         return tools
 
-    async def _listings(self, grace_s: float | None = None) -> Mapping[str, Listing | str]:
+    async def _listings(
+        self, grace_s: float | None = None, known: Mapping[str, Listing] = {}
+    ) -> Mapping[str, Listing | str]:
+        self._listed |= known
         for name in self._owners.keys() - self._starting:
             try:
                 self._tasks.start_soon(self._ask, name)
             except RuntimeError:  # the block of `connected_here` has ended, and its loop runs on
                 raise Closed from None
             self._starting.add(name)
-        while self._starting:
+        while unknown := self._starting - known.keys():
             # without an answer there are no tools: the first is waited for as long as it takes
             # and the fewer servers are missing, the less they delay the others
-            missing = len(self._starting) / len(self._owners)
+            missing = len(unknown) / len(self._owners)
             waits = not any(isinstance(each, Listing) for each in self._listed.values())
             wait_s = None if grace_s is None or waits else grace_s * missing
             with anyio.move_on_after(wait_s) as waiting:
@@ -312,12 +317,17 @@ class McpSource:
         return dict(self._listed)
 
     async def _ask(self, name: str) -> None:
+        found: Listing | str
         try:
-            self._listed[name] = await self._owners[name].listing()
+            found = await self._owners[name].listing()
         except Unreachable as error:
-            self._listed[name] = str(error)
+            found = str(error)
         self._starting.discard(name)
-        self.has_news = True
+        match self._listed.get(name), found:
+            case Listing(digests=before), Listing(digests=now, refused=()) if before == now:
+                pass
+            case _:
+                self._listed[name], self.has_news = found, True
         answered, self._answered = self._answered, anyio.Event()
         answered.set()
 
