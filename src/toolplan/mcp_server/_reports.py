@@ -144,6 +144,8 @@ def run_report(
         document["steps"] = shown
     if detail:
         document["digest"] = run.digest
+    elif run.status is RunState.SUCCEEDED:
+        document["run"] = run.run[:SHORT]  # which costs a model a third, and names the run as well
     if (help := help_(run)) is not None:
         document["help"] = help
     return {**document, "omitted": room.omitted} if room.omitted else document

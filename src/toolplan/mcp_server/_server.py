@@ -62,7 +62,6 @@ INSTRUCTIONS: Final = (
 )
 
 EXAMPLE: Final[Json] = {
-    "toolplan": 1,
     "steps": [
         {"id": "people", "tool": "people_list", "args": {"team": "sales"}},
         {
