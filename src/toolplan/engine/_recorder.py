@@ -212,17 +212,16 @@ class EventRecorder:
         is_over = self.run().status not in (RunState.RUNNING, RunState.WAITING)
         if is_over:
             self.on_failure = lambda error: None  # there is nothing to stop
+        left = [*durations]
+
+        def end() -> None:
+            if left:
+                journal.keep_durations(lease.run, left)
+                left.clear()  # where the release has to be tried again
+            journal.release(lease)
+
         try:
-            await writer.synced()
-            left = [*durations]
-
-            def work() -> None:
-                if left:
-                    journal.keep_durations(lease.run, left)
-                    left.clear()  # where the release has to be tried again
-                journal.release(lease)
-
-            await self._patiently(journal, work)
+            await writer.synced(end)
         except JournalError as error:
             if isinstance(error, RecordsLost):
                 await self._keep_lost_intents(

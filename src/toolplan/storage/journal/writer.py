@@ -53,6 +53,7 @@ class _Batch(Struct):
     texts: list[str] = []
     status: RunState | None = None
     waiters: list[Future[None]] = []
+    then: Callable[[], None] | None = None
 
 
 class Writer:
@@ -131,8 +132,8 @@ class Writer:
         if self._timer is None and not self._busy:
             self._timer = self._loop.call_later(GATHER_S, self._flush)
 
-    async def synced(self) -> None:
-        """Wait until all events so far are on disk and survive a power cut.
+    async def synced(self, then: Callable[[], None] | None = None) -> None:
+        """Wait until all events so far are on disk and survive a power cut, and `then` is done.
 
         Raises:
             JournalError: they cannot be written.
@@ -141,6 +142,7 @@ class Writer:
             raise self.failed
         waiter: Future[None] = self._loop.create_future()
         self._pending.waiters.append(waiter)
+        self._pending.then = then or self._pending.then
         if not self._busy:
             self._flush()
         await waiter
@@ -190,6 +192,8 @@ class Writer:
 
         def work() -> None:
             self._journal.append(self._lease, group.texts, at, sync=sync, status=group.status)
+            if group.then is not None:
+                group.then()
 
         self._worker.submit(self._loop, work, self._written)
 
