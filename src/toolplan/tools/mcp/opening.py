@@ -40,6 +40,8 @@ from toolplan.tools.tool_files import json_in, path_of
 _MOST_NAMES: Final = 4
 _SHOWN: Final = "shown.json"
 _MOST_SHOWN: Final = 10_000
+IDLE_S: Final = 3_600.0
+"""Seconds without a call after which a client's server is stopped until the next call."""
 COMMANDS: Final = "commands"
 """The kind, in `shown`, of the commands that start servers."""
 
@@ -95,6 +97,7 @@ class McpToolSource:
             on_event=partial(_report, context.note),
             sign_ins=sign_ins,
             trusted=[name for name in servers if context.is_trusted(name)],
+            idle_s=0.0 if context.grace_s is None else IDLE_S,
         ) as source:
 
             def opened(tools: Toolbox) -> OpenedTools:

@@ -181,6 +181,8 @@ class Options(TypedDict, total=False):
         asks: asks a person to sign in where a server wants it; None asks none.
         trusted: servers that are believed when they say that a tool only reads, or destroys
             nothing, or may be called twice. Claims of others can only raise the effects of a tool.
+        idle_s: seconds without a call after which a process is stopped until the next one, where
+            its entry says nothing; 0, the default, is never.
     """
 
     on_event: OnEvent | None
@@ -191,6 +193,7 @@ class Options(TypedDict, total=False):
     sign_ins: SignIns | None
     asks: Redirects | None
     trusted: Collection[str]
+    idle_s: float
 
 
 class SignInNeeded(ToolObjectError):
