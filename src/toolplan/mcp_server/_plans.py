@@ -226,7 +226,14 @@ class Plans:
         if given == ["question"]:
             return await self._planned(arguments["question"])
         if given == ["plan"]:
-            wanted = await self._checked(_text(arguments["plan"]), caller)
+            text = plan = arguments["plan"]
+            if not isinstance(plan, str):
+                try:
+                    text = json.dumps(plan, ensure_ascii=False)
+                except RecursionError:
+                    said = "The plan is nested too deep to be read."
+                    raise CallRefused("too-deep", said) from None
+            wanted = await self._checked(text, caller)
             if wanted.plan is None or "use" not in arguments:
                 return wanted
             plan, use = wanted.plan, arguments["use"]
@@ -309,10 +316,3 @@ class Plans:
                 problems_report(() if asked.compiled is None else asked.compiled.diagnostics),
             )
         return Wanted(asked.plan, plan_report(asked.plan) | missing)
-
-
-def _text(plan: Json) -> str:
-    try:
-        return plan if isinstance(plan, str) else json.dumps(plan, ensure_ascii=False)
-    except RecursionError:
-        raise CallRefused("too-deep", "The plan is nested too deep to be read.") from None

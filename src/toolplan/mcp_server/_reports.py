@@ -310,7 +310,7 @@ def found_text(toolbox: Toolbox, query: str, faults: Sequence[str], *, detail: b
     """
     names = [toolbox.alias(name) or name for name in re.split(r"[,\s]+", query.strip()) if name]
     if not names:
-        text = _sources(toolbox)
+        text = f"{sources_line(toolbox, _MOST_NAMES)}\n{_names(list(toolbox.values()))}"
     else:
         named = [toolbox[name] for name in names if name in toolbox]
         if len(named) < len(names):
@@ -332,10 +332,6 @@ def sources_line(toolbox: Toolbox, most: int) -> str:
     shown = [f"{cut(printable(name), _MOST_NAME)} ({count})" for name, count in counts[:most]]
     more = f" and {len(counts) - most} more" if len(counts) > most else ""
     return f"{len(toolbox)} tools: {', '.join(shown)}{more}."
-
-
-def _sources(toolbox: Toolbox) -> str:
-    return f"{sources_line(toolbox, _MOST_NAMES)}\n{_names(list(toolbox.values()))}"
 
 
 def _listed(found: Sequence[Tool], *, detail: bool) -> str:
