@@ -78,13 +78,7 @@ class _Watched:
         return getattr(self._journal, name)
 
     def accept(
-        self,
-        run: str,
-        digest: str,
-        record: RunRecord,
-        events: Sequence[Event],
-        *,
-        sync: bool = True,
+        self, run: str, digest: str, record: RunRecord, events: Sequence[Event], sync: bool = True
     ) -> Lease:
         self._points.hit("accept: before")
         lease = self._journal.accept(run, digest, record, events, sync=sync)

@@ -98,13 +98,7 @@ class SimulatedJournal(Journal):
         self._writes = 0
 
     def accept(
-        self,
-        run: str,
-        digest: str,
-        record: RunRecord,
-        events: Sequence[Event],
-        *,
-        sync: bool = True,
+        self, run: str, digest: str, record: RunRecord, events: Sequence[Event], sync: bool = True
     ) -> Lease:
         """Put a new run on disk."""
         self._fail(self.faults.before)

@@ -251,13 +251,7 @@ class Store(ABC):
         self._driver.close()
 
     def accept(
-        self,
-        run: str,
-        digest: str,
-        record: RunRecord,
-        events: Sequence[Event],
-        *,
-        sync: bool = True,
+        self, run: str, digest: str, record: RunRecord, events: Sequence[Event], sync: bool = True
     ) -> Lease:
         """Write a new run with its first events, and return its lease; `sync` as for `append`.
 
@@ -390,8 +384,7 @@ class Store(ABC):
         return results_of(self.record(run).plan, lines, wanted)
 
     def _events(self, run: str, rows: list[Row]) -> list[Event]:
-        events = map(Whole().add, read_events(run, groups_of(run, rows), self._driver.blob))
-        found = [*events]
+        found = [*map(Whole().add, read_events(run, groups_of(run, rows), self._driver.blob))]
         if not found:
             raise self._unknown(run)
         return found

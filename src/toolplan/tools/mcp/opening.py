@@ -118,13 +118,9 @@ class McpToolSource:
                     faults,
                     servers=tuple(_statuses(servers, source, sign_ins, tools)),
                     pins=f"{len(tools)} pinned in {lock}{since}",
-                    late=late,
+                    late=lambda: None if (n := source.late_toolbox()) is None else opened(n),
                     has_news=lambda: source.has_news,
                 )
-
-            def late() -> OpenedTools | None:
-                tools = source.late_toolbox()
-                return None if tools is None else opened(tools)
 
             known = {} if context.grace_s is None else _known(servers, Pins.load(lock))
             yield opened(source.toolbox(context.grace_s, known))
