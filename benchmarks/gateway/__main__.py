@@ -67,7 +67,7 @@ def tasks() -> tuple[Task, ...]:
         Task(
             "how many shipments have contaminants",
             "shipments_list",
-            {"plan": {"toolplan": 1, "steps": [rows], "output": "${rows.count}"}},
+            {"plan": {"steps": [rows], "output": "${rows.count}"}},
             (("shipments_list", rows["args"]),),
         ),
         Task(
@@ -75,7 +75,6 @@ def tasks() -> tuple[Task, ...]:
             "facilities_list, facilities_get",
             {
                 "plan": {
-                    "toolplan": 1,
                     "steps": [everything, each],
                     "output": "${each[*].data.name}",
                 }

@@ -9,8 +9,10 @@ is not run: it is written, and prints what the plan returns; its definitions are
 Counted are tokens of SmolLM2 (`benchmarks.llama`), each text once: the definitions of tools and the
 instructions, which stand in every context; the search that a model needs who does not know the
 tools; calls or plan or program; and results. The second part is the time of a call through the
-gateway beside the same call by a client, and the time until the first search is answered where no
-server runs yet, beside the slowest server's own start.
+gateway beside the same call by a client, one after the other, with the CPU time that this process
+takes for each; and the time until the first search is answered where no server runs yet, beside the
+slowest server's own start: for the first time, when tools are known from that time, and then from
+the start of `toolplan mcp` as a process, which has to be imported. All are medians.
 """
 
 from __future__ import annotations
@@ -22,9 +24,10 @@ import os
 import shutil
 import statistics
 import subprocess
+import sys
 import time
 from collections.abc import AsyncGenerator, Callable
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeAlias
 
@@ -38,6 +41,7 @@ from benchmarks.mcp_servers import Package, install
 from toolplan.cli.mcp import GRACE_S
 from toolplan.mcp_server import Backend, make_server
 from toolplan.policy.approval import approve
+from toolplan.tools.pins import FILE_NAME
 
 PYTHON: Final = {
     "time": Package("mcp-server-time"),
@@ -51,7 +55,8 @@ execute(code: string): Runs a program in TypeScript in a sandbox without network
 object with its tools as async functions: `await files.read_text_file({ path })`. Only what the
 program prints with console.log comes back. Search for the tools that you need first, then write one
 program that does the whole task; use Promise.all for calls that need not wait for each other."""
-CALLS: Final = 60
+CALLS: Final = 200
+STARTS: Final = 3
 Servers: TypeAlias = "dict[str, StdioServerParameters]"
 READS: Final = {"db.read_query": "read", "db.describe_table": "read"}
 
@@ -170,39 +175,57 @@ async def measured(
     )
 
 
-async def overhead(client: Client, clients: dict[str, Client]) -> tuple[float, float]:
-    """Return the median seconds of one call through the gateway, and of a client of the server."""
+async def overhead(client: Client, clients: dict[str, Client]) -> dict[str, list[float]]:
+    """Return the seconds and CPU seconds of one call: through the gateway, and by a client."""
     arguments = {"timezone": "Asia/Tokyo"}
-    through: list[float] = []
-    direct: list[float] = []
+    ways: tuple[tuple[Client, str, dict[str, Any]], ...] = (
+        (client, "run", {"tool": "time.get_current_time", "args": arguments}),
+        (clients["time"], "get_current_time", arguments),
+    )
+    taken: list[list[tuple[float, float]]] = [[], []]
     for _ in range(CALLS):
-        began = time.perf_counter()
-        await exchange(client, "run", {"tool": "time.get_current_time", "args": arguments})
-        through.append(time.perf_counter() - began)
-        began = time.perf_counter()
-        await exchange(clients["time"], "get_current_time", arguments)
-        direct.append(time.perf_counter() - began)
-    return statistics.median(through), statistics.median(direct)
+        for (way, tool, given), times in zip(ways, taken, strict=True):
+            began, cpu = time.perf_counter(), time.process_time()
+            await exchange(way, tool, given)
+            times.append((time.perf_counter() - began, time.process_time() - cpu))
+    wall, cpu_s = ([statistics.median(e[at] for e in times) for times in taken] for at in (0, 1))
+    return {"one call and a client's own, s": wall, "CPU of the two, s": cpu_s}
 
 
-async def starts(folder: Path, servers: Servers) -> tuple[float, float]:
+async def starts(folder: Path, servers: Servers) -> dict[str, float]:
     """Return seconds to the first search over servers that do not run, and of the slowest alone."""
-    slowest = 0.0
-    for parameters in servers.values():
+    taken: dict[str, list[float]] = {}
+
+    async def searched(name: str, opened: AbstractAsyncContextManager[Client]) -> None:
         began = time.perf_counter()
-        async with Client(parameters) as client:
-            await client.list_tools()
-            slowest = max(slowest, time.perf_counter() - began)
-    began = time.perf_counter()
-    async with gateway(folder, servers) as client:
-        await exchange(client, "search", {"query": "read a file"})
-        return time.perf_counter() - began, slowest
+        async with opened as client:
+            await exchange(client, "search", {"query": "read a file"})
+            taken.setdefault(name, []).append(time.perf_counter() - began)
+
+    for _ in range(STARTS):
+        own: list[float] = []
+        for parameters in servers.values():
+            began = time.perf_counter()
+            async with Client(parameters) as client:
+                await client.list_tools()
+                own.append(time.perf_counter() - began)
+        taken.setdefault("the slowest server", []).append(max(own))
+        (folder / FILE_NAME).unlink(missing_ok=True)
+        await searched("for the first time", gateway(folder, servers))
+        await searched("tools known", gateway(folder, servers))
+        runs = ["--journal", str(folder / "runs.sqlite")]
+        arguments = ["-m", "toolplan", "mcp", "--tools", str(folder / "mcp.json"), *runs]
+        process = StdioServerParameters(
+            command=sys.executable, args=arguments, env=dict(os.environ)
+        )
+        await searched("tools known, as a process", Client(process))
+    return {name: statistics.median(each) for name, each in taken.items()}
 
 
 async def figures(folder: Path, count: Callable[[str], int]) -> dict[str, Any]:
     """Return everything that is measured."""
     servers = installed(folder)
-    first, slowest = await starts(folder / "world", servers)
+    first = await starts(folder / "world", servers)
     async with gateway(folder / "world", servers) as client, directly(servers) as clients:
         listed = [
             {**tool.model_dump(by_alias=True, exclude_none=True), "name": f"{name}.{tool.name}"}
@@ -210,7 +233,7 @@ async def figures(folder: Path, count: Callable[[str], int]) -> dict[str, Any]:
             for tool in (await each.list_tools()).tools
         ]
         rows = [await measured(client, clients, each, count) for each in tasks(folder / "world")]
-        call, own_call = await overhead(client, clients)
+        times = await overhead(client, clients)
         info = [each.server_info for each in clients.values()]
         return {
             "servers": [f"{each.name} {each.version}" for each in info if each],
@@ -221,8 +244,8 @@ async def figures(folder: Path, count: Callable[[str], int]) -> dict[str, Any]:
             },
             "tools": len(listed),
             "tasks": [each._asdict() for each in rows],
-            "first search and the slowest server, s": [first, slowest],
-            "one call and a client's own, s": [call, own_call],
+            "first search, s": first,
+            **times,
         }
 
 
@@ -280,10 +303,13 @@ def shown(found: dict[str, Any]) -> None:
             f"  each in a context of its own, with definitions and search: "
             f"{ours / theirs:.2f} x direct, {ours / code:.2f} x code mode"
         )
-    first, slowest = found["first search and the slowest server, s"]
-    call, own_call = found["one call and a client's own, s"]
-    print(f"first search: {first:.2f} s, {first / slowest:.2f} x the slowest server's own start")
-    print(f"one call: {call * 1e3:.1f} ms, a client's own {own_call * 1e3:.1f} ms")
+    slowest = found["first search, s"].pop("the slowest server")
+    print(f"the slowest server's own start: {slowest:.2f} s; first search beside it:")
+    for name, seconds in found["first search, s"].items():
+        print(f"  {name}: {seconds:.2f} s, {seconds / slowest:.2f} x")
+    for name in ("one call and a client's own, s", "CPU of the two, s"):
+        ours, own = found[name]
+        print(f"{name[:-3]}: {ours * 1e3:.1f} ms, {own * 1e3:.1f} ms")
 
 
 if __name__ == "__main__":

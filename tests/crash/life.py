@@ -77,9 +77,11 @@ class _Watched:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._journal, name)
 
-    def accept(self, run: str, digest: str, record: RunRecord, events: Sequence[Event]) -> Lease:
+    def accept(
+        self, run: str, digest: str, record: RunRecord, events: Sequence[Event], sync: bool = True
+    ) -> Lease:
         self._points.hit("accept: before")
-        lease = self._journal.accept(run, digest, record, events)
+        lease = self._journal.accept(run, digest, record, events, sync=sync)
         self._points.hit("accept: after")
         return lease
 

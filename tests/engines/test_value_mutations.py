@@ -19,11 +19,11 @@ from tests.sizes import share_of
 from tests.stores import Stores
 from toolplan.base.errors import ToolplanError
 from toolplan.events import ConsentGiven, Event, StepSucceeded
-from toolplan.plan.model import Literal, Plan, Step
+from toolplan.plan.model import Literal, Plan, Ref, Step
 from toolplan.plan.path import Json
 from toolplan.policy.approval import digest_of
 from toolplan.policy.consent import Effect, call_digest, is_as_shown
-from toolplan.schema.tool import Tool
+from toolplan.schema.tool import Effects, Tool
 
 MUTATIONS: Final = share_of(10_000)
 ROWS: Final[list[Json]] = [
@@ -35,6 +35,9 @@ PLAN: Final = (
     step("one", "send", {"to": "${mails[0].sender}", "all": "${mails}", "said": ["a", {"b": 1}]}),
     step("each", "send", {"to": "${item.sender}", "more": "${item}"}, for_each="${mails}"),
 )
+
+
+GOLDEN: Final = "71396c5fb4d933235c72e065b140f97be26dae5011b251eaa99af521df67929f"
 
 
 def written(value: object) -> str:
@@ -154,3 +157,25 @@ def test_odd_names_hide_no_value_from_a_digest(one: Json, other: Json) -> None:
     tools = {"t": Tool("t", "", {"type": "object"})}
     plans = [Plan((Step("a", "t", {"x": Literal(args)}),)) for args in (one, other)]
     assert len({digest_of(plan, tools, {}) for plan in plans}) == 2
+
+
+def test_the_digest_of_a_plan_stays_what_it_was_and_covers_changes_inside_of_a_tool() -> None:
+    """Approvals and journals hold digests: the same plan has the same one in every version."""
+    node: dict[str, Json] = {"maximum": 2**60, "default": 1.50}
+    tools = {
+        "a": Tool(
+            name="a",
+            description='\xe9 \u2028 "q" \n',
+            raw_input={"type": "object", "properties": {"n": {"type": "integer", **node}}},
+            raw_output=None,
+            effects=Effects.WRITE,
+        ),
+        "b/~": Tool("b/~", "", {"a/~b": [2**64]}, {"x": 2**53 - 1}, effects=Effects.READ),
+    }
+    steps = (Step("x", "b/~", {"k": Literal(2**70)}), Step("y", "a", {"v": Ref("x")}))
+    policy: dict[str, Json] = {"p": [2**53, "\xe9"]}
+    plan = Plan(steps, output=Ref("y"))
+    assert digest_of(plan, tools, policy) == GOLDEN
+    assert isinstance(tools["b/~"].raw_input, dict)
+    tools["b/~"].raw_input["a/~b"] = [2**64 + 1]
+    assert digest_of(plan, tools, policy) != GOLDEN

@@ -356,7 +356,7 @@ async def test_of_a_clients_metadata_only_the_question_is_kept(tmp_path: Path) -
     async with serving(tmp_path, scripted().toolbox, metadata=metadata) as served:
         assert isinstance(READS, dict)
         ran = await served.call("run", plan={**READS, "metadata": evil})
-        kept = served.journal.record(ran["run"]).plan
+        kept = served.journal.record(served.journal.find(ran["run"])).plan
     assert isinstance(kept, dict)
     run_with: Json = {"tools": "mine:TOOLS", "made_by": "mcp"}
     assert kept["metadata"] == {"query": "who?", "run_with": run_with}
@@ -367,8 +367,11 @@ async def test_runs_are_listed_the_newest_first_and_shown_one_by_one(tmp_path: P
         first = await served.call("run", plan=READS)
         second = await served.call("run", plan=READS)
         listed = (await served.call("runs"))["runs"]
-        assert [each["run"] for each in listed] == [second["run"], first["run"]]
-        result = await served.call("runs", run=first["run"][:12])
+        assert [each["run"][:8] for each in listed] == [second["run"], first["run"]]
+        result = await served.call("runs", run=listed[1]["run"][:12])
+        assert result["run"] == first["run"]  # which costs a model less than the whole name
+        whole = await served.call("runs", run=first["run"], detail=True)
+        assert whole["run"] == listed[1]["run"]
         assert result["status"] == "succeeded"
         assert result["output"] == first["output"]
         unknown = await served.refused("runs", run="nope")

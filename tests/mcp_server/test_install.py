@@ -21,6 +21,7 @@ from toolplan.base.errors import ToolplanError
 from toolplan.mcp_server import install as installing
 from toolplan.mcp_server.clients import CLIENTS, Client
 from toolplan.mcp_server.install import Installed, from_client, install, uninstall
+from toolplan.plan.canonical import load
 from toolplan.plan.path import Json
 from toolplan.tools.mcp.servers import read_servers
 
@@ -410,4 +411,5 @@ def test_claude_code_has_its_skills_in_the_folder_of_its_variable(
 def test_the_plan_of_the_skill_is_read(call: Call) -> None:
     block = re.search(r"```json\n(.*?)```", installing.SKILL, re.DOTALL)
     assert block is not None
-    assert json.loads(block[1])["toolplan"] == 1
+    read = load(json.loads(block[1]))
+    assert (read.plan is not None, read.diagnostics) == (True, ())

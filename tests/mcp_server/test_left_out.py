@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import sys
+import threading
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -97,3 +101,53 @@ async def test_three_bad_servers_of_forty_hold_up_and_hide_no_tool(tmp_path: Pat
     assert [tool for tool in app.tools.values() if tool.source == "lies" and tool.unusable is None]
     assert "hangs" in instructions.partition("Not available")[2]
     assert "dies" in tools.partition("Not available (tell the user): ")[2]
+
+
+async def test_known_servers_are_not_waited_for_and_changed_ones_are_noticed(
+    tmp_path: Path,
+) -> None:
+    switch, path = tmp_path / "switch", tmp_path / "mcp.json"
+    tool = {"name": "age", "inputSchema": ANYTHING, "annotations": {"readOnlyHint": True}}
+    results = {"age": {"content": [{"type": "text", "text": "forty"}]}}
+    script = Scripted(tmp_path, pages=one_page(tool), results=results, waits=str(switch))
+    entry = {"command": sys.executable, "args": ["-S", str(WIRE_SERVER), str(script.path)]}
+    path.write_text(json.dumps({"mcpServers": {"slow": entry}}), "utf-8")
+    one: dict[str, Any] = {"tool": "slow.age", "args": {}}
+    how: dict[str, Any] = {"effects": {"slow.age": "read"}, "grace": GRACE_S}
+    how["journal"] = str(tmp_path / "runs.sqlite")
+
+    @asynccontextmanager
+    async def opened() -> AsyncGenerator[Client]:
+        with toolplan.open(str(path), **how) as app:
+            async with Backend(app) as backend, Client(make_server(backend)) as client:
+                yield client
+
+    switch.touch()
+    async with opened() as client:  # for the first time: its tools are pinned
+        assert "slow.age" in text(await client.call_tool("search", {}))
+    switch.unlink()
+    async with opened() as client:
+        assert "slow.age" in text(await client.call_tool("search", {}))
+        calling = asyncio.create_task(client.call_tool("run", one))
+        assert "Not available" not in text(await client.call_tool("search", {}))
+        switch.touch()  # only the call has waited for its server
+        assert text(await calling) == "forty"
+    script.write(pages=one_page(tool | {"description": "Now other."}, {**tool, "name": "new"}))
+    switch.unlink()
+    async with opened() as client:
+        assert "slow.new" not in text(await client.call_tool("search", {}))
+        calling = asyncio.create_task(client.call_tool("run", one))
+        await asyncio.sleep(0)
+        switch.touch()
+        assert "it is not" in text(await calling)  # as it was checked, or accepted: never made
+        while "slow.new" not in text(await client.call_tool("search", {})):
+            pass
+        changed = text(await client.call_tool("search", {"query": "slow.age"}))
+        assert "it is not the tool that was accepted" in changed
+    assert len(script.sent("tools/call")) == 1
+    entry["args"] = [*entry["args"], "other"]
+    path.write_text(json.dumps({"mcpServers": {"slow": entry}}), "utf-8")
+    switch.unlink()
+    threading.Timer(0.2, switch.touch).start()
+    async with opened():  # another command: what it lists is not known, and was waited for
+        assert switch.exists()

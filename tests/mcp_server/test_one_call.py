@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import pytest
 from mcp import Client
@@ -15,10 +15,12 @@ from toolplan.events import RunApproved, RunState
 from toolplan.plan.path import Json
 from toolplan.policy import parse_policy
 from toolplan.schema.tool import ToolError
+from toolplan.storage.journal._sqlite import FileDriver
 from toolplan.testing import Gives, Raises, ScriptedTools
 from toolplan.tools.mcp._results import result_of
 from toolplan.tools.mcp.media import RecentMedia
 
+READ: dict[str, Any] = {"id": "look", "tool": "people", "args": {"team": "red"}}
 ERAS: list[Literal["auto", "legacy"]] = ["auto", "legacy"]
 
 
@@ -65,6 +67,52 @@ async def test_one_call_fails_and_waits_as_a_plan_does(tmp_path: Path) -> None:
         bad = error(await client.call_tool("run", {"tool": "weather"}))
         assert "unknown-tool at /steps/0/tool" in bad["problems"][0]
     assert tools.args_of("send") == []
+
+
+@pytest.mark.parametrize(
+    ("asked", "waits"),
+    [
+        ({"tool": "people", "args": {"team": "red"}}, False),
+        ({"plan": {"toolplan": 1, "steps": [READ]}}, False),
+        ({"plan": {"toolplan": 1, "steps": [READ, {**READ, "id": "again"}]}}, True),
+        ({"plan": {"toolplan": 1, "steps": [{**READ, "for_each": ["a", "b"]}]}}, True),
+        ({"tool": "send", "args": {"to": "ann"}}, True),
+    ],
+)
+async def test_only_a_single_call_that_reads_does_not_wait_for_the_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, asked: Json, waits: bool
+) -> None:
+    tools, synced = scripted(*[Gives({"data": ["ann"]})] * 3), list[bool]()
+    do = FileDriver.do
+
+    def watched(driver: FileDriver, work: Any, *, sync: bool = True, is_one: bool = False) -> Any:
+        synced.append(sync)
+        return do(driver, work, sync=sync, is_one=is_one)
+
+    monkeypatch.setattr(FileDriver, "do", watched)
+    policy = parse_policy('[unasked.send]\nargs.to = { enum = ["ann"] }')
+    async with (
+        serving(tmp_path, tools.toolbox, policy=policy) as served,
+        Client(served.server) as client,
+    ):
+        result = await client.call_tool("run", cast("dict[str, Any]", asked))
+        assert not result.is_error
+        (entry,) = served.journal.runs()
+        assert entry.status is RunState.SUCCEEDED
+    # the run, its end, and the release of its lease
+    assert synced[0] is waits
+    assert any(synced[1:]) is waits
+
+
+async def test_one_call_with_large_arguments_is_checked_as_a_small_one(tmp_path: Path) -> None:
+    tools = scripted(Gives({"data": []}))
+    async with serving(tmp_path, tools.toolbox) as served, Client(served.server) as client:
+        for team in ("${run:a.b} $${x}", "x" * 3_000):
+            one = {"tool": "people", "args": {"team": team}}
+            assert not (await client.call_tool("run", one)).is_error
+            bad = error(await client.call_tool("run", {"tool": "people", "args": {"tea": team}}))
+            assert bad["error"]["code"] == "bad-plan"
+            assert tools.args_of("people")[-1] == {"team": team}
 
 
 async def test_a_call_with_a_standing_approval_needs_no_trip_to_a_person(tmp_path: Path) -> None:

@@ -141,7 +141,7 @@ async def test_a_foreign_client_lists_plans_checks_runs_and_is_refused_an_effect
         assert ran["steps"]["slow"]["output"] == {"found": "slow"}
         left = content(await client.call_tool("run", {"plan": SLOW, "wait_s": 0}))
     with closing(Journal(folder / "home" / "runs.sqlite")) as journal:
-        assert journal.load(left["run"]).status is RunState.SUCCEEDED
+        assert journal.load(journal.find(left["run"])).status is RunState.SUCCEEDED
 
 
 async def test_a_run_of_a_killed_server_is_gone_on_with_by_the_next(folder: Path) -> None:

@@ -97,10 +97,12 @@ class SimulatedJournal(Journal):
         self._chance = chance
         self._writes = 0
 
-    def accept(self, run: str, digest: str, record: RunRecord, events: Sequence[Event]) -> Lease:
+    def accept(
+        self, run: str, digest: str, record: RunRecord, events: Sequence[Event], sync: bool = True
+    ) -> Lease:
         """Put a new run on disk."""
         self._fail(self.faults.before)
-        lease = super().accept(run, digest, record, events)
+        lease = super().accept(run, digest, record, events, sync=sync)
         self.last_sync = lease.at
         self.has_lease = True
         self.token = self.token_of(run)

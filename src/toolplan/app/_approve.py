@@ -92,7 +92,8 @@ async def approver_for(
 ) -> Approver | ValueApproval | None:
     """Return the approver of `plan` for an engine, after `refuse_wrong`, which raises."""
     approve = chosen(given, plan)
-    await in_thread(refuse_wrong, approve, plan, journal, run)
+    if plan.effects:
+        await in_thread(refuse_wrong, approve, plan, journal, run)
     return approver_of(approve, yes=yes)
 
 

@@ -129,7 +129,7 @@ def _has(method: str) -> _Fits:
 
 _CALLS: Final = _each(_is_text)
 _TABLE: Final[Sequence[tuple[str, _Fits, str]]] = (
-    ("plan_only yes eager replan dry_run", _is(bool), "True or False"),
+    ("plan_only yes eager replan dry_run quick", _is(bool), "True or False"),
     ("dialect run", _is_text, "a text that is not empty"),
     ("conversation run_id toolbox after", _or_none(_is_text), "a text that is not empty"),
     ("question reason", _is(str), "a text"),

@@ -330,7 +330,8 @@ def _user(
 ) -> User:
     learns = None if toolbox else home()  # other machines do not know what is learned here
     late, faults = partial(_late, opened, known.models.zone), opened.faults
-    return User(known, learns, opened.advice, tracker, toolbox or "", faults, resources, late)
+    news = opened.has_news or User().has_news
+    return User(known, learns, opened.advice, tracker, toolbox or "", faults, resources, late, news)
 
 
 def _late(opened: Toolset, zone: str) -> tuple[Toolbox, tuple[str, ...]] | None:

@@ -352,6 +352,7 @@ async def started(
             run_id=run_id or setup.new_id(),
             done=start.done,
             on_event=start.on_event,
+            syncs=not start.quick,
             **setup.engine_arguments(start.options, journal),
         )
         traced(ended)

@@ -64,6 +64,7 @@ class User(Struct, frozen=True):
         faults: which servers or operations cannot be used, and why.
         resources: closed with the app.
         late: returns the tools and the faults again where a slow server has answered or failed.
+        has_news: says at once whether `late` may have some.
     """
 
     settings: Settings = field(default_factory=lambda: Settings(environment={}))
@@ -74,6 +75,7 @@ class User(Struct, frozen=True):
     faults: tuple[str, ...] = ()
     resources: ExitStack = field(default_factory=ExitStack)
     late: Callable[[], tuple[Toolbox, tuple[str, ...]] | None] = lambda: None
+    has_news: Callable[[], bool] = lambda: True
 
 
 class Start(Struct, frozen=True):
@@ -85,6 +87,7 @@ class Start(Struct, frozen=True):
     yes: bool = False
     on_event: Callable[[Event], None] | None = None
     done: Sequence[Event] = ()
+    quick: bool = False
 
 
 class Setup(Struct, frozen=True):

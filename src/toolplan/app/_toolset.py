@@ -60,11 +60,16 @@ def with_learned(tools: Toolbox, path: Path, note: Callable[[str], None]) -> Too
     return Toolbox(found.values())
 
 
+def learnable(plan: Plan, tools: Toolbox) -> bool:
+    """Return whether `plan` calls a tool that declares no output schema."""
+    return any(step.tool in tools and _declares_nothing(tools[step.tool]) for step in plan.steps)
+
+
 def learn_from(
     plan: Plan, run: Run, tools: Toolbox, path: Path, note: Callable[[str], None]
 ) -> None:
     """Learn from the results of `run`."""
-    if not any(step.tool in tools and _declares_nothing(tools[step.tool]) for step in plan.steps):
+    if not learnable(plan, tools):
         return
     try:
         with learned.LearnedSchemas(path) as schemas:
@@ -204,8 +209,15 @@ class _Opening(Struct, frozen=True):
         if self.learns:
             tools = with_learned(tools, self.context.data / LEARNED, self.context.note)
         faults = (*opened.faults, *missing)
-        own: dict[str, Any] = asdict(replace(opened, tools=tools, faults=faults, late=self._late))
+        own: dict[str, Any] = asdict(
+            replace(opened, tools=tools, faults=faults, late=self._late, has_news=self._has_news)
+        )
         return Toolset(**own, advice=advice, pin=pin)
+
+    def _has_news(self) -> bool:
+        return any(
+            each.opened.has_news is not None and each.opened.has_news() for each in self.sources
+        )
 
     def _late(self) -> Toolset | None:
         """Return the tools with those that came late; a failure of a source is a fault of it."""

@@ -40,6 +40,7 @@ from toolplan.app._setup import (
     foreseen,
     noted,
 )
+from toolplan.app._toolset import learnable
 from toolplan.app.dry_run.report import DryRun
 from toolplan.app.limits import NO_LIMITS, Concurrency, LimitOptions
 from toolplan.app.results import AskResult, CheckResult, RunResult
@@ -152,6 +153,11 @@ class App:
     def close(self) -> None:
         """Close the tools and the journal that `toolplan.open` opened. It may be called again."""
         self._kept.close()
+
+    @property
+    def has_news(self) -> bool:
+        """Whether servers have answered late or failed since, so that `refresh` takes it in."""
+        return self._refreshing.locked() or self._setup.user.has_news()
 
     def refresh(self) -> None:
         """Take in the tools of servers that have answered late; `faults` names the others."""
@@ -283,6 +289,7 @@ class App:
         concurrency: Concurrency | None = ...,
         timeout: float | None = ...,
         dry_run: Literal[False] = ...,
+        quick: bool = ...,
         done: Sequence[Event] = ...,
         on_plan: Callable[[ExecutionPlan], None] | None = ...,
         on_event: Callable[[Event], None] | None = ...,
@@ -300,6 +307,7 @@ class App:
         concurrency: Concurrency | None = None,
         timeout: float | None = None,
         dry_run: bool = False,
+        quick: bool = False,
         done: Sequence[Event] = (),
         on_plan: Callable[[ExecutionPlan], None] | None = None,
         on_event: Callable[[Event], None] | None = None,
@@ -307,8 +315,10 @@ class App:
         """Check a plan, and run exactly that plan.
 
         The plan is the result of `plan` or `check`, a plan, text in `dialect`, or a JSON document.
-        With `dry_run` no tool is called: the run is simulated with sample values. Steps
-        of the events `done` are not run again (`toolplan.engine.deltas`). All else is as for `ask`.
+        With `dry_run` no tool is called: the run is simulated with sample values. With `quick` the
+        result has no answer, nothing is forecast, and a run without effects may be lost in a power
+        cut. Steps of the events `done` are not run again (`toolplan.engine.deltas`). All else is as
+        for `ask`.
 
         Raises:
             ToolplanError: the plan does not pass the check, or a limit is wrong.
@@ -317,23 +327,28 @@ class App:
         """
         with self.active.task():
             self._kept.check_open()
-            checked = (await in_thread(self.check, plan, dialect=dialect)).needed()
+            if isinstance(plan, ExecutionPlan) and plan.digest in self._setup.passed:
+                checked = plan
+            else:
+                checked = (await in_thread(self.check, plan, dialect=dialect)).needed()
             given = LimitOptions.of(concurrency, timeout)
             options = self.run_options(given)
             if dry_run:
                 return await simulate_run(
                     self._setup, checked, await self._kept.opened_journal(make=False)
                 )
-            start = Start(self._setup.day(today), options, approve, yes, on_event, done)
+            start = Start(self._setup.day(today), options, approve, yes, on_event, done, quick)
             notes = self._setup.run_notes(given, start.day)
-            if await self._kept.opened_journal(make=False) is not None:
+            if not quick and await self._kept.opened_journal(make=False) is not None:
                 notes |= estimate(await in_thread(self.forecast, checked, given))
             checked = noted(checked, notes)
             if on_plan is not None:
                 on_plan(checked)
             journal = await self._kept.opened_journal(make=True)
             checked, ended = await started(self._setup, checked, run_id, journal, start)
-            return await in_thread(self._ended, checked, ended)
+            if quick and not learnable(checked.plan, self.tools):
+                return RunResult.of(ended, checked, None)
+            return await in_thread(self._ended, checked, ended, with_answer=not quick)
 
     async def resume(
         self,
@@ -434,9 +449,9 @@ class App:
             return asked
         return replace(asked, marks=effect_marks(asked.plan.plan, self.tools))
 
-    def _ended(self, plan: ExecutionPlan, ended: Run) -> RunResult:
+    def _ended(self, plan: ExecutionPlan, ended: Run, *, with_answer: bool = True) -> RunResult:
         self._kept.learn(plan, ended, self.tools)
-        return RunResult.of(ended, plan, self._setup.answer(plan, ended))
+        return RunResult.of(ended, plan, self._setup.answer(plan, ended) if with_answer else None)
 
     def _note(self, sentence: str) -> None:
         (logger.info if self._on_note is None else self._on_note)(printable(sentence))

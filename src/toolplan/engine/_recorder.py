@@ -39,7 +39,8 @@ class EventRecorder:
     """Folds each event, reports it, and writes it to the journal once the run is accepted there.
 
     Earlier events are kept until then. `on_failure` is called when the journal fails for good,
-    `on_room` when calls may start again after too many events waited for the disk.
+    `on_room` when calls may start again after too many events waited for the disk. `syncs` is
+    False for a run that a power cut may take away.
     """
 
     def __init__(
@@ -59,6 +60,7 @@ class EventRecorder:
         self._writer: Writer | None = None
         self.on_failure: Callable[[JournalError], None] = _raise
         self.on_room: Callable[[], None] = lambda: None
+        self.syncs = True
 
     @property
     def sink(self) -> Callable[[Event], None]:
@@ -110,7 +112,9 @@ class EventRecorder:
             return
         events, self._before = self._before or [], []
         try:
-            await self._take(journal, lambda: journal.accept(run, digest, record, events))
+            await self._take(
+                journal, lambda: journal.accept(run, digest, record, events, sync=self.syncs)
+            )
         finally:
             self.write()
 
@@ -189,6 +193,7 @@ class EventRecorder:
             on_failure=lambda error: self.on_failure(error),
             on_room=lambda: self.on_room(),
             timeout_s=self._timeout_s,
+            syncs=self.syncs,
         )
         for event in self._before or ():  # events of the time in which the run was accepted
             self._writer.add(event)
@@ -207,11 +212,16 @@ class EventRecorder:
         is_over = self.run().status not in (RunState.RUNNING, RunState.WAITING)
         if is_over:
             self.on_failure = lambda error: None  # there is nothing to stop
+        left = [*durations]
+
+        def end() -> None:
+            if left:
+                journal.keep_durations(lease.run, left)
+                left.clear()  # where the release has to be tried again
+            journal.release(lease)
+
         try:
-            await writer.synced()
-            if durations:
-                await self._patiently(journal, lambda: journal.keep_durations(lease.run, durations))
-            await self._patiently(journal, lambda: journal.release(lease))
+            await writer.synced(end)
         except JournalError as error:
             if isinstance(error, RecordsLost):
                 await self._keep_lost_intents(

@@ -77,11 +77,14 @@ class Runnable(Struct, frozen=True):
     unasked: bool = False
 
 
-async def start(plan: ExecutionPlan, execution: Execution, done: Sequence[Event] = ()) -> Run:
+async def start(
+    plan: ExecutionPlan, execution: Execution, done: Sequence[Event] = (), *, syncs: bool = True
+) -> Run:
     """Run `plan` from its start; see `toolplan.engine.local.run`."""
     recorder = execution.recorder
     recovered = _results_of(plan, done)
     runnable = frozen(plan, execution.tools)
+    recorder.syncs = syncs or runnable.effects
     scheduler = _whole_scheduler(execution, runnable, recovered)
     approval = RunApproval(execution, runnable, scheduler)
     ids = tuple(step.id for step in runnable.plan.plan.steps)

@@ -55,6 +55,7 @@ async def run(
     done: Sequence[Event] = (),
     clock: Clock = time.time,
     leaving: Leaving | None = None,
+    syncs: bool = True,
     **options: Unpack[Options],
 ) -> Run:
     """Run `plan` and return the finished run.
@@ -83,6 +84,7 @@ async def run(
         clock: seconds since the epoch, for events; timeouts use the loop's monotonic clock.
         leaving: asks the run to leave, so that another process can resume it; it is returned as
             `running`.
+        syncs: whether a run without effects survives a power cut, as one with effects always does.
         options: the fields of `RunOptions`.
 
     Raises:
@@ -98,7 +100,7 @@ async def run(
     execution = _execution(
         name, tools, journal, approval, limits, on_event, clock, options, leaving
     )
-    return await start(plan, execution, done)
+    return await start(plan, execution, done, syncs=syncs)
 
 
 async def run_stream(

@@ -42,6 +42,8 @@ logger = logging.getLogger(__name__)
 CALL: Final = "call"
 """The step of a run that is one call."""
 _MOST_REMEMBERED: Final = 200
+_QUICKLY_READ: Final = 2_000
+"""Characters of a plan whose check takes no longer than the way to a thread and back."""
 _WRITE_IT: Final = (
     "This is about words that the planner of this server does not know; the user need not answer "
     "it. Write the plan yourself: `search` has the signatures, `run` says what is wrong."
@@ -224,7 +226,14 @@ class Plans:
         if given == ["question"]:
             return await self._planned(arguments["question"])
         if given == ["plan"]:
-            wanted = await self._checked(_text(arguments["plan"]), caller)
+            text = plan = arguments["plan"]
+            if not isinstance(plan, str):
+                try:
+                    text = json.dumps(plan, ensure_ascii=False)
+                except RecursionError:
+                    said = "The plan is nested too deep to be read."
+                    raise CallRefused("too-deep", said) from None
+            wanted = await self._checked(text, caller)
             if wanted.plan is None or "use" not in arguments:
                 return wanted
             plan, use = wanted.plan, arguments["use"]
@@ -243,7 +252,10 @@ class Plans:
         Only the question is kept of its metadata: other entries would be read as our own, such as
         where to load tools from.
         """
-        checked, taken = await in_thread(self._read, text)
+        if len(text) <= _QUICKLY_READ and EARLIER not in text:
+            checked, taken = self._read(text)
+        else:
+            checked, taken = await in_thread(self._read, text)
         report = problems_report(checked.diagnostics)
         if checked.plan is None:
             known = (caller, text, str(report))  # tools of a late server make other problems
@@ -304,10 +316,3 @@ class Plans:
                 problems_report(() if asked.compiled is None else asked.compiled.diagnostics),
             )
         return Wanted(asked.plan, plan_report(asked.plan) | missing)
-
-
-def _text(plan: Json) -> str:
-    try:
-        return plan if isinstance(plan, str) else json.dumps(plan, ensure_ascii=False)
-    except RecursionError:
-        raise CallRefused("too-deep", "The plan is nested too deep to be read.") from None

@@ -144,6 +144,8 @@ def run_report(
         document["steps"] = shown
     if detail:
         document["digest"] = run.digest
+    elif run.status is RunState.SUCCEEDED:
+        document["run"] = run.run[:SHORT]  # which costs a model a third, and names the run as well
     if (help := help_(run)) is not None:
         document["help"] = help
     return {**document, "omitted": room.omitted} if room.omitted else document
@@ -308,7 +310,7 @@ def found_text(toolbox: Toolbox, query: str, faults: Sequence[str], *, detail: b
     """
     names = [toolbox.alias(name) or name for name in re.split(r"[,\s]+", query.strip()) if name]
     if not names:
-        text = _sources(toolbox)
+        text = f"{sources_line(toolbox, _MOST_NAMES)}\n{_names(list(toolbox.values()))}"
     else:
         named = [toolbox[name] for name in names if name in toolbox]
         if len(named) < len(names):
@@ -330,10 +332,6 @@ def sources_line(toolbox: Toolbox, most: int) -> str:
     shown = [f"{cut(printable(name), _MOST_NAME)} ({count})" for name, count in counts[:most]]
     more = f" and {len(counts) - most} more" if len(counts) > most else ""
     return f"{len(toolbox)} tools: {', '.join(shown)}{more}."
-
-
-def _sources(toolbox: Toolbox) -> str:
-    return f"{sources_line(toolbox, _MOST_NAMES)}\n{_names(list(toolbox.values()))}"
 
 
 def _listed(found: Sequence[Tool], *, detail: bool) -> str:

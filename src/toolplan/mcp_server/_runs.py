@@ -42,6 +42,7 @@ from toolplan.policy.approval import (
     Approval,
     ApprovalRequired,
     Approver,
+    known_calls,
     made_by,
     needs_no_approval,
 )
@@ -274,7 +275,10 @@ class Runs(AbstractAsyncContextManager["Runs"]):
         self, plan: ExecutionPlan, approve: Approver | str, request: object, taken: Taken
     ) -> ActiveRun:
         name, progress = uuid.uuid4().hex, Progress(plan.plan, len(taken.events))
-        running = partial(self._app.run, plan, run_id=name, approve=approve, done=taken.events)
+        quick = not plan.effects and [*map(known_calls, plan.plan.steps)] == [1]
+        running = partial(
+            self._app.run, plan, run_id=name, approve=approve, done=taken.events, quick=quick
+        )
         return self._begin(name, plan, progress, running, request)
 
     async def resume(

@@ -8,7 +8,6 @@ import secrets
 import uuid
 from collections.abc import AsyncGenerator, Callable, Collection
 from contextlib import asynccontextmanager
-from functools import partial
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -62,7 +61,6 @@ INSTRUCTIONS: Final = (
 )
 
 EXAMPLE: Final[Json] = {
-    "toolplan": 1,
     "steps": [
         {"id": "people", "tool": "people_list", "args": {"team": "sales"}},
         {
@@ -200,8 +198,12 @@ class _Tools:
             raise MCPError(INVALID_PARAMS, f"There is no tool {params.name[:100]!r}. {hint}")
         call = Call(self._backend, request, params)
         try:
-            self._check(params)
-            await in_thread(self._backend.app.refresh)
+            faults = self._inputs[params.name].violations(params.arguments or {})
+            if faults:
+                said = [f"{each.pointer or '/'}: {each.message}" for each in faults[:_MOST_FAULTS]]
+                raise CallRefused("bad-arguments", " ".join(said), "`tools/list` has the schema.")
+            if self._backend.app.has_news:
+                await in_thread(self._backend.app.refresh)
             ended = await call.result()
         except ToolplanError as error:
             ended = result(error_report(error), is_error=True)
@@ -213,12 +215,6 @@ class _Tools:
         if ctx.method == "notifications/cancelled" and ctx.params is not None:
             self._backend.runs.cancel_request(request_key(ctx, ctx.params.get("requestId")))
         return await call_next(ctx)
-
-    def _check(self, params: CallToolRequestParams) -> None:
-        faults = self._inputs[params.name].violations(params.arguments or {})
-        if faults:
-            said = [f"{fault.pointer or '/'}: {fault.message}" for fault in faults[:_MOST_FAULTS]]
-            raise CallRefused("bad-arguments", " ".join(said), "`tools/list` has the schema.")
 
 
 async def serve(
@@ -272,8 +268,13 @@ async def serve(
         rules = checked_rules(host, token, hosts, origins)
         rules = replace(rules, token=rules.token or http_token()[0])
         logging.getLogger("mcp").setLevel(logging.ERROR)
+
+        def ready(url: str) -> None:
+            if on_ready is not None:
+                on_ready(f"{url}{PATH}")
+
         try:
-            await serve_http(http_app(server, rules), host, port, partial(_report, on_ready))
+            await serve_http(http_app(server, rules), host, port, ready)
         finally:
             backend.runs.stop()
 
@@ -302,8 +303,3 @@ def http_app(server: Server[str], rules: Rules) -> ASGIApp:
         transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
     )
     return Guard(app, rules)
-
-
-def _report(on_ready: Callable[[str], None] | None, url: str) -> None:
-    if on_ready is not None:
-        on_ready(f"{url}{PATH}")

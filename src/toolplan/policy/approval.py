@@ -8,11 +8,13 @@ slot once.
 from __future__ import annotations
 
 import hashlib
+import json
 import uuid
 from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from datetime import date
+from functools import lru_cache
 from typing import Final, TypeAlias, cast
 
 import rfc8785
@@ -363,7 +365,7 @@ def digest_of(plan: Plan, tools: Mapping[str, Tool], policy: Mapping[str, Json])
     Raises:
         KeyError: a tool of the plan is not in `tools`.
     """
-    document = dump(plan)
+    document, large = dump(plan), dict[str, Json]()
     steps = document["steps"]
     covered: dict[str, Json] = {
         "steps": [
@@ -372,17 +374,25 @@ def digest_of(plan: Plan, tools: Mapping[str, Tool], policy: Mapping[str, Json])
             if isinstance(step, dict)
         ],
         "output": document.get("output"),
-        "tools": [tools[name].to_json() for name in sorted({s.tool for s in plan.steps})],
         "policy": dict(policy),
     }
-    return hashlib.sha256(_canonical(covered)).hexdigest()
+    text, found = _canonical(covered)
+    large |= found
+    written: list[bytes] = []
+    for at, name in enumerate(sorted({step.tool for step in plan.steps})):
+        tool, found = _canonical_text(json.dumps(tools[name].to_json()))
+        written.append(tool)
+        large |= {f"/tools/{at}{pointer}": each for pointer, each in found.items()}
+    # "tools" is the last of the sorted keys, and "large" comes after "covered"
+    whole = b'{"covered":%b,"tools":[%b]},"large":%b}'
+    whole %= (text[:-1], b",".join(written), rfc8785.dumps(large))
+    return hashlib.sha256(whole).hexdigest()
 
 
-def _canonical(value: dict[str, Json]) -> bytes:
-    """Return RFC 8785 bytes.
+def _canonical(value: Json) -> tuple[bytes, dict[str, Json]]:
+    """Return RFC 8785 bytes, and the integers that RFC 8785 does not have, beyond 2^53.
 
-    RFC 8785 has no integers beyond 2^53. They are listed separately, by pointer, as text, so that
-    plans that differ only in one of them have different digests.
+    They are text, by pointer, so that plans that differ only in one have different digests.
     """
     large: dict[str, Json] = {}
 
@@ -399,4 +409,9 @@ def _canonical(value: dict[str, Json]) -> bytes:
             case _:
                 return part
 
-    return rfc8785.dumps({"covered": tame(value, ""), "large": large})
+    return rfc8785.dumps(tame(value, "")), large
+
+
+@lru_cache(maxsize=2_000)  # plans are checked again and again, with the same tools
+def _canonical_text(text: str) -> tuple[bytes, dict[str, Json]]:
+    return _canonical(json.loads(text))

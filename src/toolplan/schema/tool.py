@@ -305,7 +305,7 @@ class Tool(Struct, frozen=True, dict=True, weakref=True):
             },
         }
 
-    @property
+    @cached_property
     def version(self) -> str:
         """The digest of everything that calls depend on: of the tool object without its words."""
         return tool_version(self.to_json())

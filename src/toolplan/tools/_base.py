@@ -106,7 +106,8 @@ class OpenedTools(Struct, frozen=True):
     is None where tools cannot change by themselves. `faults` say which servers or operations
     cannot be used, and why. `address` is the URL of the service, where the user has set it.
     `servers` are all that were asked for tools. `pins` says in a clause where the tools are pinned.
-    `late` returns the tools again where a slow server has answered or failed since, else None.
+    `late` returns the tools again where a slow server has answered or failed since, else None;
+    `has_news` says at once whether it has some.
     """
 
     tools: Toolbox
@@ -117,6 +118,7 @@ class OpenedTools(Struct, frozen=True):
     servers: tuple[ServerStatus, ...] = ()
     pins: str = ""
     late: Callable[[], OpenedTools | None] | None = None
+    has_news: Callable[[], bool] | None = None
 
 
 class ToolSource(Protocol):

@@ -60,7 +60,7 @@ class SourcedTool(Tool, frozen=True, dict=True):
         """Return the tool object; an approval covers the pin, and so every field and the source."""
         return super().to_json() if self.recorded else {**super().to_json(), "pin": self.pin}
 
-    @property
+    @cached_property
     def version(self) -> str:
         """The digest of everything that calls depend on, the identity of the source included."""
         pin = digest_of(tool_without_words(self.wire), self.identity)

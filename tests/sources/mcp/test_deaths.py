@@ -32,6 +32,7 @@ from toolplan.tools.mcp import (
 )
 from toolplan.tools.mcp._link import StandardError
 
+KINDS = ("kept", "stopped", "never")
 SOON_S = 5.0  # far more than it takes, for a machine that is busy
 
 
@@ -269,3 +270,34 @@ def test_a_long_line_of_standard_error_is_one_line_so_that_no_secret_is_cut() ->
     assert len(lines) == 2
     assert lines[0].endswith(" ended")
     assert "secret" not in lines[0]
+
+
+def test_an_idle_process_is_stopped_until_the_next_call_and_no_call_is_cut_off(
+    tmp_path: Path,
+) -> None:
+    for name in KINDS:
+        (tmp_path / name).mkdir()
+    slow = {"slow": {"sleep": 0.3, **text("done")}, "quick": text("done")}
+    pages = one_page(listed_tool("slow"), listed_tool("quick"))
+    kept, stopped, never = (Scripted(tmp_path / name, pages=pages, results=slow) for name in KINDS)
+    servers = {
+        "kept": kept.server(),  # as long as the source says, and it says nothing
+        "stopped": stopped.server(idle_s=0.05),
+        "never": never.server(idle_s=0),
+    }
+    events: list[Notice] = []
+    with connected(servers, on_event=events.append, idle_s=60.0) as source:
+        tools = source.toolbox()
+        assert call(tools, "stopped.slow") == "done"
+
+        def has_started_again() -> bool:
+            time.sleep(0.1)
+            assert [call(tools, f"{name}.quick") for name in servers] == ["done"] * 3
+            return len(stopped.sent("initialize")) > 2
+
+        assert until(has_started_again)
+    assert [len(each.sent("initialize")) for each in (kept, never)] == [1, 1]
+    assert [each for each in events if isinstance(each, ServerLost)] == []
+    assert (
+        len([each for each in stopped.sent("tools/call") if each["params"]["name"] == "slow"]) == 1
+    )

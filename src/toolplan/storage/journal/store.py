@@ -250,8 +250,10 @@ class Store(ABC):
             self.worker.stop()
         self._driver.close()
 
-    def accept(self, run: str, digest: str, record: RunRecord, events: Sequence[Event]) -> Lease:
-        """Write a new run with its first events, synced, and return its lease.
+    def accept(
+        self, run: str, digest: str, record: RunRecord, events: Sequence[Event], sync: bool = True
+    ) -> Lease:
+        """Write a new run with its first events, and return its lease; `sync` as for `append`.
 
         Raises:
             JournalError: the run exists, or its approval was used.
@@ -267,7 +269,7 @@ class Store(ABC):
                 raise run_exists(run)
 
         with self._claims.claimed(run, run_exists(run)):
-            self._driver.do(work)
+            self._driver.do(work, sync=sync)
         self._unsure.discard(run)
         self._claims.renew(run, beat)
         self._driver.notify(run)
@@ -382,8 +384,7 @@ class Store(ABC):
         return results_of(self.record(run).plan, lines, wanted)
 
     def _events(self, run: str, rows: list[Row]) -> list[Event]:
-        events = map(Whole().add, read_events(run, groups_of(run, rows), self._driver.blob))
-        found = [*events]
+        found = [*map(Whole().add, read_events(run, groups_of(run, rows), self._driver.blob))]
         if not found:
             raise self._unknown(run)
         return found

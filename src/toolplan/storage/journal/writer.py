@@ -53,6 +53,7 @@ class _Batch(Struct):
     texts: list[str] = []
     status: RunState | None = None
     waiters: list[Future[None]] = []
+    then: Callable[[], None] | None = None
 
 
 class Writer:
@@ -60,7 +61,8 @@ class Writer:
 
     `on_failure` is called once, when the journal cannot be written for `timeout_s` seconds or
     another process has taken the run; later events are dropped. `on_room` is called when the
-    journal is no longer `full`. A long wait for the journal is logged as a warning.
+    journal is no longer `full`. A long wait for the journal is logged as a warning. Without `syncs`
+    a power cut may lose also what `synced` has waited for.
     """
 
     def __init__(
@@ -73,6 +75,7 @@ class Writer:
         on_failure: Callable[[JournalError], None],
         on_room: Callable[[], None],
         timeout_s: float,
+        syncs: bool = True,
     ) -> None:
         self.failed: JournalError | None = None
         self._intended: list[CallIntended] = []
@@ -85,6 +88,7 @@ class Writer:
         self._on_failure = on_failure
         self._on_room = on_room
         self._timeout_s = timeout_s
+        self._syncs = syncs
         self._waiting_for_room = False
         self._fans: set[str] = set()
         self._pending, self._group = _Batch(), _Batch()  # gathering, being written
@@ -128,8 +132,8 @@ class Writer:
         if self._timer is None and not self._busy:
             self._timer = self._loop.call_later(GATHER_S, self._flush)
 
-    async def synced(self) -> None:
-        """Wait until all events so far are on disk and survive a power cut.
+    async def synced(self, then: Callable[[], None] | None = None) -> None:
+        """Wait until all events so far are on disk and survive a power cut, and `then` is done.
 
         Raises:
             JournalError: they cannot be written.
@@ -138,6 +142,7 @@ class Writer:
             raise self.failed
         waiter: Future[None] = self._loop.create_future()
         self._pending.waiters.append(waiter)
+        self._pending.then = then or self._pending.then
         if not self._busy:
             self._flush()
         await waiter
@@ -183,10 +188,12 @@ class Writer:
     def _write(self) -> None:
         self._busy = True
         group, at = self._group, self._at
-        sync = bool(group.waiters)
+        sync = self._syncs and bool(group.waiters)
 
         def work() -> None:
             self._journal.append(self._lease, group.texts, at, sync=sync, status=group.status)
+            if group.then is not None:
+                group.then()
 
         self._worker.submit(self._loop, work, self._written)
 

@@ -187,6 +187,7 @@ class Terms(Struct, frozen=True):
     sign_ins: SignIns | None = None
     asks: Redirects | None = None
     trusted: Collection[str] = ()
+    idle_s: float = 0.0
 
     def report(self, notice: Notice) -> None:
         """Call `on_event` with `notice`; an error in it is logged and ends no connection."""

@@ -85,6 +85,10 @@ class Owner:
         if isinstance(server, HttpServer) and not server.has_own_header:
             self._access = Access(name, server, self._mask, terms.sign_ins, terms.asks)
         self._timeout_s = terms.timeout_s if server.timeout_s is None else server.timeout_s
+        is_process = isinstance(server, StdioServer)
+        idle_s = server.idle_s if is_process and server.idle_s is not None else terms.idle_s
+        self._idle_s = idle_s if is_process and idle_s else math.inf
+        self._calls, self._used_at = 0, 0.0
         self._wanted = anyio.Event()
         self._closing = anyio.Event()
         self._start: asyncio.Future[Link | str] = asyncio.get_running_loop().create_future()
@@ -141,11 +145,14 @@ class Owner:
         """
         delivery = Delivery()
         DELIVERY.set(delivery)
+        self._calls += 1
         try:
             async with asyncio.timeout(self._timeout_s):  # half the cost of a scope of anyio
                 called = await self._called(request, delivery)
         except TimeoutError:
             raise self._failure(f"no answer came within {self._timeout_s:g} s", delivery) from None
+        finally:
+            self._calls, self._used_at = self._calls - 1, anyio.current_time()
         if isinstance(called, InputRequiredResult):
             asked = ", ".join(sorted({r.method for r in (called.input_requests or {}).values()}))
             raise ToolError(
@@ -221,7 +228,8 @@ class Owner:
                 await self._closing.wait()
                 return
         link = Link(self.name, self._server, self._mask, self._terms, self._access)
-        stderr, fault, starts = link.stderr, "", self._starts
+        stderr, starts = link.stderr, self._starts
+        fault: str | None = None
         try:
             fault = await self._held(link)
         except Exception as error:  # of any kind; the calls that wait get the reason
@@ -230,7 +238,7 @@ class Owner:
             if stderr is not None:
                 stderr.close()
             self._link, self._scope = None, None
-        if self._closing.is_set():
+        if self._closing.is_set() or fault is None:
             return
         if stderr is not None:
             last = await anyio.to_thread.run_sync(stderr.ending, _STDERR_WAIT_S)
@@ -242,8 +250,8 @@ class Owner:
         if not has_stood:  # calls that have come since one stood wait for the next start
             self._settle(fault)
 
-    async def _held(self, link: Link) -> str:
-        """Hold a connection; return why it ended."""
+    async def _held(self, link: Link) -> str | None:
+        """Hold a connection; return why it ended, None where nothing has used it for long."""
         limit_s = self._terms.start_timeout_s
         with anyio.CancelScope(deadline=anyio.current_time() + limit_s) as self._scope:
             scope = self._scope
@@ -253,10 +261,14 @@ class Owner:
                 self._starts += 1
                 self._report(replace(link.started, starts=self._starts))
                 self._settle(link)
-                if not self._closing.is_set():
-                    await link.over.wait()
-                self._link = None
-            return _ENDINGS[type(self._server)]
+                self._used_at, left_s = anyio.current_time(), self._idle_s
+                while left_s > 0 and not (self._closing.is_set() or link.over.is_set()):
+                    with anyio.move_on_after(left_s):
+                        await link.over.wait()
+                    unused_s = 0 if self._calls else anyio.current_time() - self._used_at
+                    left_s = self._idle_s - unused_s
+                self._link, is_lost = None, link.over.is_set()
+            return _ENDINGS[type(self._server)] if is_lost else None
         return f"it did not start within {limit_s:g} s"
 
     def _settle(self, started: Link | str) -> None:

@@ -14,9 +14,12 @@ from pathlib import Path
 from typing import Final, cast
 
 from toolplan.base.shown import counted
+from toolplan.plan.path import Json
 from toolplan.schema.tool import Toolbox, ToolObjectError
 from toolplan.storage.shared_file import locked, write_whole
 from toolplan.tools._base import OpenedTools, ServerStatus, SourceContext, ToolSource, claim_lines
+from toolplan.tools.mcp._listing import Listed, Listing
+from toolplan.tools.mcp._wire import name_of
 from toolplan.tools.mcp.notices import Notice, ServerLost, ToolsChanged
 from toolplan.tools.mcp.servers import (
     Command,
@@ -24,6 +27,7 @@ from toolplan.tools.mcp.servers import (
     Server,
     commands,
     is_machine,
+    place_of,
     read_servers,
 )
 from toolplan.tools.mcp.sign_ins import SignIns
@@ -36,6 +40,8 @@ from toolplan.tools.tool_files import json_in, path_of
 _MOST_NAMES: Final = 4
 _SHOWN: Final = "shown.json"
 _MOST_SHOWN: Final = 10_000
+IDLE_S: Final = 3_600.0
+"""Seconds without a call after which a client's server is stopped until the next call."""
 COMMANDS: Final = "commands"
 """The kind, in `shown`, of the commands that start servers."""
 
@@ -91,6 +97,7 @@ class McpToolSource:
             on_event=partial(_report, context.note),
             sign_ins=sign_ins,
             trusted=[name for name in servers if context.table_of(name).trusted],
+            idle_s=0.0 if context.grace_s is None else IDLE_S,
         ) as source:
 
             def opened(tools: Toolbox) -> OpenedTools:
@@ -111,14 +118,29 @@ class McpToolSource:
                     faults,
                     servers=tuple(_statuses(servers, source, sign_ins, tools)),
                     pins=f"{len(tools)} pinned in {lock}{since}",
-                    late=late,
+                    late=lambda: None if (n := source.late_toolbox()) is None else opened(n),
+                    has_news=lambda: source.has_news,
                 )
 
-            def late() -> OpenedTools | None:
-                tools = source.late_toolbox()
-                return None if tools is None else opened(tools)
+            known = {} if context.grace_s is None else _known(servers, Pins.load(lock))
+            yield opened(source.toolbox(context.grace_s, known))
 
-            yield opened(source.toolbox(context.grace_s))
+
+def _known(servers: Mapping[str, Server], pins: Pins) -> dict[str, Listing]:
+    """Return what each server that is still started in the same way listed when it was pinned."""
+    found: dict[str, Listing] = {}
+    for name, server in servers.items():
+        own = {key: pin for key, pin in pins.pins.items() if key.startswith(f"{name}.")}
+        identity = next((pin.server for pin in own.values()), dict[str, Json]())
+        is_same = place_of(server).items() <= identity.items()
+        if is_same and all(pin.server == identity for pin in own.values()):
+            tools = {
+                name_of(pin.tool): Listed(key.removeprefix(f"{name}."), pin.tool, pin.digest)
+                for key, pin in own.items()
+                if name_of(pin.tool) not in server.disabled_tools
+            }
+            found[name] = Listing(tools, (), identity)
+    return found
 
 
 def _statuses(

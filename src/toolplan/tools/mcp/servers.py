@@ -102,6 +102,8 @@ class StdioServer:
         secrets: texts that may never be shown.
         timeout_s: seconds for each call; None is the source's.
         disabled_tools: its tools that are not offered, by its own names.
+        idle_s: seconds without a call after which it is stopped until the next one; 0 is never,
+            None the source's.
     """
 
     command: str
@@ -112,6 +114,7 @@ class StdioServer:
     secrets: tuple[str, ...] = field(default=(), repr=False)
     timeout_s: float | None = None
     disabled_tools: tuple[str, ...] = ()
+    idle_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,6 +176,7 @@ class _ServerEntry(_Entry):
     transport: Transport | None = None
     type: Transport | None = None
     timeout_s: float | None = Field(default=None, gt=0, le=86_400)
+    idle_s: float | None = Field(default=None, ge=0)
     disabled: object = None
     disabled_tools: list[str] = Field(default_factory=list[str], alias="disabledTools")
 
@@ -322,9 +326,16 @@ def _stdio(entry: _ServerEntry, environment: Mapping[str, str], place: str) -> S
     for argument in entry.args:
         _check_shown(argument, f"{place}.args")
     values, secrets = _resolved(entry.env, environment, f"{place}.env")
-    disabled, timeout_s = tuple(entry.disabled_tools), entry.timeout_s
     return StdioServer(
-        command, tuple(entry.args), values, entry.cwd, entry.env, secrets, timeout_s, disabled
+        command,
+        tuple(entry.args),
+        values,
+        entry.cwd,
+        entry.env,
+        secrets,
+        entry.timeout_s,
+        tuple(entry.disabled_tools),
+        entry.idle_s,
     )
 
 

@@ -181,6 +181,8 @@ class Options(TypedDict, total=False):
         asks: asks a person to sign in where a server wants it; None asks none.
         trusted: servers that are believed when they say that a tool only reads, or destroys
             nothing, or may be called twice. Claims of others can only raise the effects of a tool.
+        idle_s: seconds without a call after which a process is stopped until the next one, where
+            its entry says nothing; 0, the default, is never.
     """
 
     on_event: OnEvent | None
@@ -191,6 +193,7 @@ class Options(TypedDict, total=False):
     sign_ins: SignIns | None
     asks: Redirects | None
     trusted: Collection[str]
+    idle_s: float
 
 
 class McpSource:
@@ -199,6 +202,7 @@ class McpSource:
     Attributes:
         faults: why servers are missing in the latest toolbox, by their names.
         refused: the tools that servers listed and that are not offered.
+        has_news: whether `late_toolbox` has other tools, or why a server failed.
     """
 
     def __init__(
@@ -212,7 +216,7 @@ class McpSource:
         self._tasks = tasks
         self._listed: dict[str, Listing | str] = {}
         self._starting: set[str] = set()
-        self._has_news = False
+        self.has_news = False
         self._answered = anyio.Event()
 
     @property
@@ -220,7 +224,7 @@ class McpSource:
         """The servers that give nothing before a sign-in."""
         return tuple(name for name, owner in self._owners.items() if owner.wants_sign_in)
 
-    def toolbox(self, grace_s: float | None = None) -> Toolbox:
+    def toolbox(self, grace_s: float | None = None, known: Mapping[str, Listing] = {}) -> Toolbox:
         """Start the servers that do not run yet, and return the tools of all of them.
 
         A server that cannot be started or asked has no tools: `faults` has the reason. The tools
@@ -230,6 +234,8 @@ class McpSource:
             grace_s: seconds after the latest answer of a server in which the others are waited
                 for, times the share of servers that are missing; `late_toolbox` has their tools
                 later. None: until each has answered or failed.
+            known: what servers listed earlier: they are not waited for, and `late_toolbox` has
+                their tools where they list others now. No call is made that does not fit them.
 
         Raises:
             ToolObjectError: none of the servers can be used, or the source is closed.
@@ -241,15 +247,15 @@ class McpSource:
         if waits_for_itself:
             raise RuntimeError("This would wait for itself: await `tools()` instead.")
         try:
-            return self._toolbox(_submitted(self._loop, self._listings(grace_s)).result())
+            return self._toolbox(_submitted(self._loop, self._listings(grace_s, known)).result())
         except (Closed, concurrent.futures.CancelledError):
             raise ToolObjectError(_CLOSED) from None
 
     def late_toolbox(self) -> Toolbox | None:
         """Return the tools again where a late server has answered or failed; None if none has."""
-        if not self._has_news:
+        if not self.has_news:
             return None
-        self._has_news = False
+        self.has_news = False
         return self._toolbox(dict(self._listed))  # the connections' thread may change it meanwhile
 
     async def tools(self) -> Toolbox:
@@ -285,33 +291,41 @@ class McpSource:
         )
         return tools
 
-    async def _listings(self, grace_s: float | None = None) -> Mapping[str, Listing | str]:
+    async def _listings(
+        self, grace_s: float | None = None, known: Mapping[str, Listing] = {}
+    ) -> Mapping[str, Listing | str]:
+        self._listed |= known
         for name in self._owners.keys() - self._starting:
             try:
                 self._tasks.start_soon(self._ask, name)
             except RuntimeError:  # the block of `connected_here` has ended, and its loop runs on
                 raise Closed from None
             self._starting.add(name)
-        while self._starting:
+        while unknown := self._starting - known.keys():
             # without an answer there are no tools: the first is waited for as long as it takes
             # and the fewer servers are missing, the less they delay the others
-            missing = len(self._starting) / len(self._owners)
+            missing = len(unknown) / len(self._owners)
             waits = not any(isinstance(each, Listing) for each in self._listed.values())
             wait_s = None if grace_s is None or waits else grace_s * missing
             with anyio.move_on_after(wait_s) as waiting:
                 await self._answered.wait()
             if waiting.cancelled_caught:
                 break
-        self._has_news = False
+        self.has_news = False
         return dict(self._listed)
 
     async def _ask(self, name: str) -> None:
+        found: Listing | str
         try:
-            self._listed[name] = await self._owners[name].listing()
+            found = await self._owners[name].listing()
         except Unreachable as error:
-            self._listed[name] = str(error)
+            found = str(error)
         self._starting.discard(name)
-        self._has_news = True
+        match self._listed.get(name), found:
+            case Listing(digests=before), Listing(digests=now, refused=()) if before == now:
+                pass
+            case _:
+                self._listed[name], self.has_news = found, True
         answered, self._answered = self._answered, anyio.Event()
         answered.set()
 
