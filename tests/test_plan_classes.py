@@ -344,7 +344,8 @@ def test_p34_a_reference_inside_of_a_reference() -> None:
 def test_p35_conditions_that_are_no_schema(when: object, code: str) -> None:
     found = refused(text(LIST, {**step(id="x"), "when": when}))
     assert code in codes(found)
-    assert all(pointer.startswith("/steps/1/when") for _, pointer in places(found))
+    places_of_others = [where for name, where in places(found) if name != "part-of-list"]
+    assert all(where.startswith("/steps/1/when") for where in places_of_others)
 
 
 def test_p36_for_each_over_no_list_or_over_too_much() -> None:
@@ -396,7 +397,7 @@ def test_p41_an_output_that_names_a_step_that_there_is_not() -> None:
 
 
 def test_p42_a_step_that_needs_one_that_may_be_skipped() -> None:
-    many = {"value": "${first.count}", "is": {"minimum": 2}}
+    many = {"value": "${first.count}", "is": {"minimum": 1}}
     maybe = {**LIST, "when": many}
     found = accepted(text({**LIST, "id": "first"}, maybe, step(id="${list.data[0].id}")))
     assert places(found) == [("maybe-skipped", "/steps/2/args/id")]

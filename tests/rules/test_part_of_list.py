@@ -23,6 +23,19 @@ TOOLS = Toolbox.from_json(
             "output_schema": ROWS,
             "input_schema": {"type": "object", "properties": {"page": {"type": "integer"}}},
         },
+        {
+            "name": "wrapped",
+            "annotations": {"effects": "read"},
+            "output_schema": {
+                "type": "object",
+                "properties": {
+                    "data": ROWS,
+                    "count": {"type": "integer"},
+                    "state": {"type": "string"},
+                },
+            },
+            "input_schema": {"type": "object", "properties": {"limit": LIMIT}},
+        },
         {"name": "one", "annotations": {"effects": "read"}},
         {"name": "close", "annotations": {"effects": "write"}},
     ]
@@ -56,6 +69,31 @@ def test_a_condition_that_one_page_does_not_decide_is_named(
     messages = found({"id": "t", "tool": "rows"}, step)
     text = "The plan computes with 50 rows of 'rows', and the tool may have more."
     assert messages == ([] if is_exact else [text])
+
+
+@pytest.mark.parametrize(
+    ("value", "condition", "is_exact"),
+    [
+        ("${t.count}", {"minimum": 50}, True),
+        ("${t.count}", {"minimum": 51}, False),
+        ("${t.count}", {"exclusiveMinimum": 49}, True),
+        ("${t.count}", {"exclusiveMinimum": 50}, False),
+        ("${t.count}", {"exclusiveMaximum": 50, "type": "integer"}, True),
+        ("${t.count}", {"maximum": 50}, False),
+        ("${t.count}", {"const": 0}, True),
+        ("${t.count}", {"const": 50}, False),
+        ("${t.count}", {"multipleOf": 2}, False),
+        ("${t.state}", {"const": "open"}, True),
+        ("${t.data}", {"minItems": 50}, True),
+        ("${t.data}", {"contains": {"const": 1}}, False),
+        ("${t.data[*].id}", {"contains": {"const": 1}}, False),
+    ],
+)
+def test_a_field_beside_the_rows_is_not_over_them_and_a_count_is(
+    value: str, condition: Json, is_exact: bool
+) -> None:
+    step: Json = {"id": "c", "tool": "one", "when": {"value": value, "is": condition}}
+    assert len(found({"id": "t", "tool": "wrapped"}, step)) == (not is_exact)
 
 
 @pytest.mark.parametrize("bound", [1, 2])

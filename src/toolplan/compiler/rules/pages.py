@@ -118,7 +118,7 @@ def _computed(context: PlanContext) -> Set[str]:
             paging = None if read is None else _paging(read, context.tool(read))
             if step.when is None or read is None or paging is None or _is_one_value(context, ref):
                 continue
-            if not _page_decides(step.when.schema, read, paging):
+            if not _page_decides(step.when.schema, ref, read, paging):
                 pending.append(ref.step)
         if tool is not None and not tool.has_effects:
             of_lists_only = tool.compute_output is None
@@ -135,17 +135,25 @@ def _computed(context: PlanContext) -> Set[str]:
     return computed
 
 
-def _page_decides(condition: Json, step: Step, paging: Paging) -> bool:
-    """Return whether a condition on a list is the same for its first page: a bound on its count."""
-    most = None if paging.limit is None else paging.limit.number(_literals(step))
-    if most is None or not isinstance(condition, dict):
-        return condition == {"minItems": 1}
-    least, greatest = condition.get("minItems", 0), condition.get("maxItems", 0)
-    return (
-        condition.keys() <= {"type", "minItems", "maxItems"}
-        and isinstance(least, int) and least <= most
-        and isinstance(greatest, int) and greatest < most
-    )  # fmt: skip
+def _page_decides(condition: Json, ref: Ref, step: Step, paging: Paging) -> bool:
+    """Return whether a condition on `ref` is the same for the first page: a bound on its count."""
+    rows, is_count = paging.facts.rows, ref.path in paging.facts.counts
+    if rows is not None and ref.path and rows != ref.path[: len(rows)] and not is_count:
+        return True  # it is about a field beside the rows
+    limit = None if paging.limit is None else paging.limit.number(_literals(step))
+    most = 1 if limit is None else limit
+    bounds = condition if isinstance(condition, dict) else {}
+    return any(key in _BOUNDS for key in bounds) and all(
+        key == "type" or (key in _BOUNDS and type(n) is int and n + _BOUNDS[key] <= most)
+        for key, n in bounds.items()
+    )
+
+
+_BOUNDS = {
+    "minItems": 0, "minimum": 0, "exclusiveMaximum": 0,
+    "maxItems": 1, "maximum": 1, "exclusiveMinimum": 1, "const": 1,
+}  # fmt: skip
+"""How far beyond a bound on the rows their count has to be known, by keyword."""
 
 
 def _read_rows(context: PlanContext, step: Step, *, of_lists_only: bool = False) -> Iterator[str]:
