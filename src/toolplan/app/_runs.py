@@ -21,8 +21,6 @@ from toolplan import providers
 from toolplan.app._approve import Approve, ByPlan, approver_for, by_values
 from toolplan.app._loop import Loop
 from toolplan.app._setup import Setup, Start
-from toolplan.app.dry_run.report import DryRun
-from toolplan.app.dry_run.simulation import simulate
 from toolplan.app.results import AskResult, RunResult
 from toolplan.app.resume import LeftOut, consents_of, left_out_items, tools_in
 from toolplan.base.errors import ToolplanError
@@ -381,8 +379,9 @@ async def resumed(
 async def answered(loop: Loop, asked: AskResult) -> AskResult:
     """Answer a question; where calls are left out, with the run that continues without them."""
     partly = PartialApprovals(loop.setup, loop.journal, loop.start)
-    with on_day(loop.start.day):
+    with on_day(loop.start.day), workflow("ask") as traced:
         asked = await replace(loop, start=partly.start).answer(asked)
+        traced(asked.run)
     if asked.run is None or asked.compiled is None or asked.plan is None:
         return asked
     plan, ended = await partly.continued(asked.plan, asked.run)
@@ -409,13 +408,6 @@ def kept_result(
     except CannotRun:
         plan = None
     return RunResult.of(ended, plan, written and setup.answer(written, ended, acted))
-
-
-async def simulate_run(setup: Setup, plan: ExecutionPlan, journal: Store | None) -> DryRun:
-    """Simulate a run of `plan`, without a call of a tool."""
-    used = {step.tool for step in plan.plan.steps}
-    recordings = {} if journal is None else await in_thread(journal.recordings, used)
-    return await simulate(plan, setup.tools, recordings=recordings)
 
 
 async def summarised(
