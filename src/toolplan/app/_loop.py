@@ -9,9 +9,10 @@ from __future__ import annotations
 import asyncio
 import logging
 from asyncio import Task
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import aclosing
 from datetime import UTC, datetime
+from itertools import islice
 from typing import Final, NamedTuple, TypeAlias
 
 from msgspec import Struct, field
@@ -20,7 +21,7 @@ from msgspec.structs import replace
 from toolplan import compiler
 from toolplan import engine as engines
 from toolplan.app._approve import approver_for, approver_of, by_values, chosen, refuse_wrong
-from toolplan.app._setup import Setup, Start, estimate, foreseen, noted
+from toolplan.app._setup import Setup, Start, noted
 from toolplan.app.results import AskResult
 from toolplan.compiler import Compiled, about_question
 from toolplan.compiler.rules.invented_literal import EARLIER, invented_literal, is_of_model
@@ -47,7 +48,7 @@ _SAID: Final = frozenset(("query", "text", "entities"))
 _UNKNOWN: Final = frozenset(
     ("timeout", "outcome-unknown", "result-type", "result-schema", "result-too-large")
 )
-"""Codes of failures of calls that may have taken effect."""
+"""Codes of failures of calls that may have taken effect: another plan could repeat them."""
 
 
 StreamedDraft: TypeAlias = tuple[Compiled, Run | None]
@@ -245,7 +246,13 @@ class Loop(Struct):
         short = 0 if assess is None or not asked.succeeded else assess(asked)
         status = RunState.RUNNING if asked.run is None else asked.run.status
         failed = 0 if asked.succeeded else deltas.left(plan, events)
-        ended = status in (RunState.SUCCEEDED, RunState.FAILED) and not _is_unknown(plan, events)
+        # of an idempotent tool, too: another plan has other arguments, or another idempotency key
+        is_unknown = any(
+            each.step in plan.effects and each.failure is not None and each.failure.code in _UNKNOWN
+            for each in events
+            if isinstance(each, StepFailed | StepSucceeded | ItemEnded)
+        )
+        ended = status in (RunState.SUCCEEDED, RunState.FAILED) and not is_unknown
         return _Outcome(plan, events, (failed, short), ended and (not asked.succeeded or short > 0))
 
     async def _propose(self, asked: AskResult) -> AskResult:
@@ -370,14 +377,13 @@ class Loop(Struct):
         own = compiled.plan.plan.metadata
         if is_of_model(planner):
             texts = (text[:_LONGEST_EARLIER] for text in _texts_of(question.context, said=False))
-            earlier: list[Json] = [*dict.fromkeys(texts)][:_MOST_EARLIER]
+            earlier: list[Json] = [*islice(dict.fromkeys(texts), _MOST_EARLIER)]
             notes = {**own, **({EARLIER: earlier} if earlier else {}), **notes}
         else:
             notes = {**notes, **own}
         notes |= self.metadata
         if self.journal is not None:
-            options = self.start.options
-            notes |= estimate(foreseen(compiled.plan, self.journal, self.setup.tools, options))
+            notes |= self.setup.estimate(compiled.plan, self.journal, self.start.options)
         notes["created_at"] = created.replace("+00:00", "Z")
         plan = noted(compiled.plan, notes)
         invented = about_question(plan.plan, self.setup.tools, self.setup.rules, strict=strict)
@@ -396,18 +402,6 @@ def _problems(asked: AskResult) -> tuple[bool, int]:
     if asked.compiled is None or asked.compiled.draft is None:
         return True, 0
     return False, sum(each.blocks for each in asked.compiled.diagnostics)
-
-
-def _is_unknown(plan: ExecutionPlan, events: Sequence[Event]) -> bool:
-    """Return whether an effect failed that may have happened; another plan could repeat it.
-
-    It is of an idempotent tool: another plan has other arguments, or another idempotency key.
-    """
-    failed = (each for each in events if isinstance(each, StepFailed | StepSucceeded | ItemEnded))
-    return any(
-        each.step in plan.effects and each.failure is not None and each.failure.code in _UNKNOWN
-        for each in failed
-    )
 
 
 def _texts_of(context: Json, *, said: bool) -> Iterator[str]:

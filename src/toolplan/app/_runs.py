@@ -199,7 +199,17 @@ async def without_calls(
             raise
     await in_thread(_end, journal, name, items, new, setup.clock())
     waiting = recover(await in_thread(journal.events, new)).waiting
-    return new, other, _transferred(consents, recovered, items, new, waiting)
+    bound: dict[str, Consent] = {}  # to the calls of the new run, of steps where these are the same
+    for step, consent in consents.items():
+        shown = sorted(_waiting_of(recovered.waiting, step).items(), key=lambda pair: pair[0] or 0)
+        kept = [each for item, each in shown if item not in items.get(step, {})]
+        calls: dict[int | None, str] = {}
+        for at, each in enumerate(kept):
+            item = None if each.item is None else at
+            calls[item] = call_digest(new, step, item, each.tool, each.args)
+        if calls == {item: each.digest for item, each in _waiting_of(waiting, step).items()}:
+            bound[step] = replace(consent, calls=calls)
+    return new, other, bound
 
 
 def _waiting_of(waiting: Mapping[Slot, CallWaiting], step: str) -> dict[int | None, CallWaiting]:
@@ -312,28 +322,6 @@ def _end(journal: Store, name: str, items: LeftOut, new: str, at: float) -> None
         journal.append(lease, [*map(to_record, ended)], lease.at, sync=True, status=RunState.FAILED)
     finally:
         journal.release(lease)
-
-
-def _transferred(
-    consents: Mapping[str, Consent],
-    recovered: Recovered,
-    items: LeftOut,
-    new: str,
-    waiting: Mapping[Slot, CallWaiting],
-) -> dict[str, Consent]:
-    """Return `consents` bound to the calls of the run `new`, of steps where these are the same."""
-    found: dict[str, Consent] = {}
-    for step, consent in consents.items():
-        shown = _waiting_of(recovered.waiting, step)
-        kept = [shown[item] for item in sorted(shown, key=lambda item: item or 0)
-                if item not in items.get(step, {})]  # fmt: skip
-        calls: dict[int | None, str] = {}
-        for at, each in enumerate(kept):
-            item = None if each.item is None else at
-            calls[item] = call_digest(new, step, item, each.tool, each.args)
-        if calls == {item: each.digest for item, each in _waiting_of(waiting, step).items()}:
-            found[step] = replace(consent, calls=calls)
-    return found
 
 
 async def started(

@@ -186,6 +186,26 @@ class Setup(Struct, frozen=True):
         own = {"tools": self.tools, "limits": self.limits, "clock": self.clock, "journal": journal}
         return {**own, **options.arguments()}
 
+    def forecast(self, plan: ExecutionPlan, journal: Store, options: RunOptions) -> Forecast:
+        """Return the forecast of `plan`, from the durations in `journal`."""
+        used = {step.tool for step in plan.plan.steps}
+        sources = {name: self.tools[name].source for name in used}
+        return forecast(
+            plan,
+            journal.durations(used),
+            concurrency=options.concurrency,
+            tool_concurrency=options.tool_concurrency,
+            source_concurrency=options.source_concurrency,
+            sources=sources,
+            timeout_s=options.timeout_s,
+        )
+
+    def estimate(self, plan: ExecutionPlan, journal: Store, options: RunOptions) -> dict[str, Json]:
+        """Return the forecast as a plan's metadata has it; empty where tools are unknown."""
+        expected = self.forecast(plan, journal, options)
+        took_ms = round(expected.expected_s * 1000)
+        return {"estimated_duration_ms": took_ms} if expected.is_known else {}
+
     def run_notes(self, given: LimitOptions, day: date | None = None) -> dict[str, Json]:
         """Return the metadata of a plan that runs, with what a resumed run needs to know."""
         made: dict[str, Json] = {MADE_BY: maker()} if maker() else {}
@@ -196,28 +216,6 @@ class Setup(Struct, frozen=True):
             return {**self.metadata, **({ADVICE: advised} if made else {})}
         today: dict[str, Json] = {} if day is None else {"today": day.isoformat()}
         return {**self.metadata, ADVICE: {**(advice or {}), **today, **given.to_json(), **made}}
-
-
-def foreseen(plan: ExecutionPlan, journal: Store, tools: Toolbox, options: RunOptions) -> Forecast:
-    """Return the forecast of `plan`, from the durations in `journal`."""
-    used = {step.tool for step in plan.plan.steps}
-    sources = {name: tools[name].source for name in used}
-    return forecast(
-        plan,
-        journal.durations(used),
-        concurrency=options.concurrency,
-        tool_concurrency=options.tool_concurrency,
-        source_concurrency=options.source_concurrency,
-        sources=sources,
-        timeout_s=options.timeout_s,
-    )
-
-
-def estimate(expected: Forecast) -> dict[str, Json]:
-    """Return the forecast as a plan's metadata has it; empty where tools are unknown."""
-    if not expected.is_known:
-        return {}
-    return {"estimated_duration_ms": round(expected.expected_s * 1000)}
 
 
 def noted(plan: ExecutionPlan, notes: Mapping[str, Json]) -> ExecutionPlan:

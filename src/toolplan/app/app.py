@@ -35,8 +35,6 @@ from toolplan.app._setup import (
     Setup,
     Start,
     User,
-    estimate,
-    foreseen,
     noted,
 )
 from toolplan.app.dry_run.report import DryRun
@@ -329,7 +327,7 @@ class App:
             start = Start(self._setup.day(today), options, approve, yes, on_event, done)
             notes = self._setup.run_notes(given, start.day)
             if journal is not None:
-                notes |= estimate(await in_thread(self.forecast, checked, given))
+                notes |= await in_thread(self._setup.estimate, checked, journal, options)
             checked = noted(checked, notes)
             if on_plan is not None:
                 on_plan(checked)
@@ -398,7 +396,7 @@ class App:
 
     def forecast(self, plan: ExecutionPlan, given: LimitOptions = NO_LIMITS) -> Forecast:
         """Forecast a run of `plan`, from earlier calls in the journal."""
-        return foreseen(plan, self.needed_journal(), self.tools, self.run_options(given))
+        return self._setup.forecast(plan, self.needed_journal(), self.run_options(given))
 
     def run_options(self, *given: LimitOptions) -> RunOptions:
         """Return how much runs at once and how long calls may take; a wrong limit is an error."""
