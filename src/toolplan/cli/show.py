@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Annotated, NamedTuple, TypeAlias
+from typing import Annotated, NamedTuple
 
 from cyclopts import Parameter
 
@@ -44,8 +44,6 @@ from toolplan.show.plan_tree import PlanTree, effect_marks
 from toolplan.show.printable import printable
 from toolplan.show.run_progress import duration_text
 from toolplan.show.runs_view import SHORT, items_text, run_marks, status_text
-
-_Items: TypeAlias = dict[str, dict[int, StepState]]
 
 
 def show_command(
@@ -153,7 +151,7 @@ def _print_next(run: Run, *, is_placed: bool, has_worker: bool) -> None:
         note("No worker has it at this moment: one of them continues it.")
 
 
-def _items(events: Sequence[Event]) -> _Items:
+def _items(events: Sequence[Event]) -> dict[str, dict[int, StepState]]:
     """Return the states of the items of each step with `for_each`, as far as they have ended."""
     found: dict[str, dict[int, StepState]] = {}
     for event in events:
