@@ -53,6 +53,7 @@ class SampleValues:
             self.uses[use.step.id].append(use)
         kept = {s.id: self._usable(s, recordings.get(s.tool, ())) for s in plan.steps}
         self._recordings = {name: each for name, each in kept.items() if each}
+        self.recorded_tools = {self.steps[name].tool for name in self._recordings}
         self._values = self._made()
         read: list[tuple[Ref, Step | None]] = [(use.ref, use.step) for use in self._context.uses]
         read += [(ref, None) for ref in self._output_refs]
@@ -73,10 +74,6 @@ class SampleValues:
         if step_id not in self._recordings:
             return False
         return turn is not None or step_id in self._undeclared or step_id not in self._values
-
-    def has_recording(self, tool: str) -> bool:
-        """Return whether there is a recording of the tool of this name."""
-        return any(self.steps[name].tool == tool for name in self._recordings)
 
     def value(self, step_id: str, turn: int | None, item: int) -> Json:
         """Return the result of one call of a step.

@@ -304,7 +304,7 @@ class _Simulation:
         found: dict[str, Tool] = {}
         for tool in (self._tools[name] for name in {step.tool for step in self._steps.values()}):
             # sample values were already checked against the narrower schema of their step
-            output = tool.raw_output if self._samples.has_recording(tool.name) else None
+            output = tool.raw_output if tool.name in self._samples.recorded_tools else None
             found[tool.name] = replace(
                 tool, call=call, raw_output=output, effects=Effects.READ, compute_output=None,
                 source="",
