@@ -9,7 +9,7 @@ from tests.render.screens import on_console
 from toolplan.plan.model import Literal, Object, Plan, Ref, Step, Template, Value, When
 from toolplan.plan.path import EVERY
 from toolplan.schema.tool import Effects, Tool
-from toolplan.show.plan_tree import effect_marks, plan_text, plan_tree
+from toolplan.show.plan_tree import PlanTree, effect_marks, plan_text
 
 PLAN = Plan(
     (
@@ -55,14 +55,14 @@ def test_a_plan_shows_all_that_decides_what_runs() -> None:
 
 
 def test_a_console_shows_the_same_lines_and_reads_no_markup() -> None:
-    assert on_console(plan_tree(PLAN)).split("\n")[:-1] == plan_text(PLAN).splitlines()
+    assert on_console(PlanTree(PLAN)).split("\n")[:-1] == plan_text(PLAN).splitlines()
 
 
 def test_a_terminal_that_is_not_utf_8_gets_plain_lines_c12() -> None:
     text = plan_text(PLAN, encoding="ascii")
     assert text.isascii()
     assert text.splitlines()[1] == '|-- places  places_list(city: "K\\xf6ln \\u001b[2J")'
-    assert on_console(plan_tree(PLAN), encoding="ascii").split("\n")[:-1] == text.splitlines()
+    assert on_console(PlanTree(PLAN), encoding="ascii").split("\n")[:-1] == text.splitlines()
 
 
 def test_long_arguments_go_over_several_lines_and_lose_nothing() -> None:

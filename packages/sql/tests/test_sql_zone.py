@@ -14,11 +14,14 @@ from hypothesis import strategies as st
 
 import toolplan
 from packages.sql.tests.sql_support import SQL
-from toolplan.app.resume import day_at
+from toolplan.app._setup import User
+from toolplan.app.settings import Settings
 from toolplan.compiler import check
 from toolplan.plan.canonical import load
 from toolplan.plan.path import Json
+from toolplan.planners import Refusal
 from toolplan.schema.tool import Toolbox, ToolError
+from toolplan.testing import ScriptedPlanner
 
 BERLIN = "Europe/Berlin"
 
@@ -115,6 +118,13 @@ async def test_the_setting_is_the_default_and_the_answer_names_it(tmp_path: Path
 
 def test_today_is_that_of_the_zone() -> None:
     late = datetime(2026, 11, 24, 23, 30, tzinfo=UTC)
-    assert day_at(None, late.timestamp, BERLIN) == late.date() + timedelta(1)
-    assert day_at(None, late.timestamp, "America/New_York") == late.date()
-    assert day_at("2026-01-01", late.timestamp, BERLIN).isoformat() == "2026-01-01"
+
+    def today(zone: str, given: str | None = None) -> str | None:
+        user = User(settings=Settings({"toolplan_zone": zone}, environment={}))
+        planner = ScriptedPlanner(Refusal("No."))
+        app = toolplan.App([], planner, user=user, clock=late.timestamp)
+        return app.wait(app.plan("When?", today=given)).question.today
+
+    assert today(BERLIN) == (late.date() + timedelta(1)).isoformat()
+    assert today("America/New_York") == late.date().isoformat()
+    assert today(BERLIN, "2026-01-01") == "2026-01-01"

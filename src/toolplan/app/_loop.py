@@ -9,10 +9,11 @@ from __future__ import annotations
 import asyncio
 import logging
 from asyncio import Task
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import aclosing
 from datetime import UTC, datetime
-from typing import Final, NamedTuple
+from itertools import islice
+from typing import Final, NamedTuple, TypeAlias
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -20,14 +21,13 @@ from msgspec.structs import replace
 from toolplan import compiler
 from toolplan import engine as engines
 from toolplan.app._approve import approver_for, approver_of, by_values, chosen, refuse_wrong
-from toolplan.app._setup import Setup, Start, estimate, foreseen, noted
+from toolplan.app._setup import Setup, Start, noted
 from toolplan.app.results import AskResult
 from toolplan.compiler import Compiled, about_question
 from toolplan.compiler.rules.invented_literal import EARLIER, invented_literal, is_of_model
 from toolplan.dialects import DIALECTS
 from toolplan.engine import deltas, run, run_stream
 from toolplan.events import Event, ItemEnded, Run, RunState, StepFailed, StepSucceeded, traces
-from toolplan.plan.diagnostics import Diagnostic
 from toolplan.plan.model import Step
 from toolplan.plan.path import Json
 from toolplan.planners import Attempt, Draft, DraftText, Planner, Proposal, Question, Remembering
@@ -48,18 +48,15 @@ _SAID: Final = frozenset(("query", "text", "entities"))
 _UNKNOWN: Final = frozenset(
     ("timeout", "outcome-unknown", "result-type", "result-schema", "result-too-large")
 )
-"""Codes of failures of calls that may have taken effect."""
+"""Codes of failures of calls that may have taken effect: another plan could repeat them."""
 
 
-class StreamedDraft(NamedTuple):
-    """A draft that was compiled while it was written, and its run where it was started."""
-
-    compiled: Compiled
-    run: Run | None
+StreamedDraft: TypeAlias = tuple[Compiled, Run | None]
+"""A draft that was compiled while it was written, and its run where it was started."""
 
 
 class ReportedSteps(Struct):
-    """The steps of a stream, which are reported to the watchers of a loop, as is their plan."""
+    """The steps of a stream, which a loop reports to its callbacks, as is their plan."""
 
     stream: compiler.CompileStream
     loop: Loop
@@ -69,14 +66,17 @@ class ReportedSteps(Struct):
 
     async def __aiter__(self) -> AsyncIterator[Step]:
         """Yield each step when it is complete."""
-        on_step = self.loop.watchers.on_step
+        loop = self.loop
         async with aclosing(self.stream) as steps:
             async for step in steps:
-                if on_step is not None:
-                    on_step(step)
+                if loop.on_step is not None:
+                    loop.on_step(step)
                 yield step
-        if self.loop.eager and self.compiled.plan is not None:
-            self.loop.report_whole(self.compiled)
+        if loop.eager and (plan := self.compiled.plan) is not None:
+            # it runs already: this is before the run is kept and its effects start
+            if loop.on_plan is not None:
+                loop.on_plan(self.compiled)
+            refuse_wrong(chosen(loop.start.approve, plan), plan, loop.journal)
 
     @property
     def compiled(self) -> Compiled:
@@ -155,23 +155,22 @@ class StreamingDraft:
             while (text := await texts.get()) is not None:
                 yield text
 
-        stream = self._loop.setup.compiling(written(), dialect)
-        steps = ReportedSteps(stream, self._loop, planner, self._question)
-        run: Run | None = None
-        if self._loop.eager:
-            run = await self._loop.run_steps(steps)
-        else:
+        loop = self._loop
+        stream = compiler.compile_stream(written(), dialect, **loop.setup.checks)
+        steps = ReportedSteps(stream, loop, planner, self._question)
+        if not loop.eager:
             async for _ in steps:
                 pass
-        return StreamedDraft(steps.compiled, run)
-
-
-class Watchers(Struct, frozen=True):
-    """Callbacks while a question is answered; see `App.ask`."""
-
-    on_step: Callable[[Step], None] | None = None
-    on_plan: Callable[[Compiled], None] | None = None
-    on_delta: Callable[[deltas.Delta], None] | None = None
+            return steps.compiled, None
+        loop.events.clear()
+        ended = await run_stream(
+            steps,
+            approval=approver_of(chosen(loop.start.approve, None), yes=loop.start.yes),
+            on_event=loop.keep,
+            run_id=loop.setup.new_id(),
+            **loop.setup.engine_arguments(loop.start.options, loop.journal),
+        )
+        return steps.compiled, ended
 
 
 class _Outcome(NamedTuple):
@@ -185,14 +184,19 @@ class _Outcome(NamedTuple):
 
 
 class Loop(Struct):
-    """Answers one question. Each question has its own, so an app can answer several at once."""
+    """Answers one question. Each question has its own, so an app can answer several at once.
+
+    The callbacks are those of `App.ask`.
+    """
 
     setup: Setup
     planner: Planner
     journal: Store | None
     start: Start
     metadata: Mapping[str, Json]
-    watchers: Watchers
+    on_step: Callable[[Step], None] | None = None
+    on_plan: Callable[[Compiled], None] | None = None
+    on_delta: Callable[[deltas.Delta], None] | None = None
     eager: bool = False
     replan: bool = False
     note: Callable[[str], None] = logger.info
@@ -207,12 +211,6 @@ class Loop(Struct):
 
     async def answer(self, asked: AskResult) -> AskResult:
         """Plan and run until there is an answer, no other plan, no attempt left, or no progress."""
-        with traces.workflow("ask") as ended:
-            asked = await self._answer(asked)
-            ended(asked.run)
-        return asked
-
-    async def _answer(self, asked: AskResult) -> AskResult:
         before: _Outcome | None = None
         while len(asked.attempts) < self.setup.attempts:
             try:
@@ -248,7 +246,13 @@ class Loop(Struct):
         short = 0 if assess is None or not asked.succeeded else assess(asked)
         status = RunState.RUNNING if asked.run is None else asked.run.status
         failed = 0 if asked.succeeded else deltas.left(plan, events)
-        ended = status in (RunState.SUCCEEDED, RunState.FAILED) and not _is_unknown(plan, events)
+        # of an idempotent tool, too: another plan has other arguments, or another idempotency key
+        is_unknown = any(
+            each.step in plan.effects and each.failure is not None and each.failure.code in _UNKNOWN
+            for each in events
+            if isinstance(each, StepFailed | StepSucceeded | ItemEnded)
+        )
+        ended = status in (RunState.SUCCEEDED, RunState.FAILED) and not is_unknown
         return _Outcome(plan, events, (failed, short), ended and (not asked.succeeded or short > 0))
 
     async def _propose(self, asked: AskResult) -> AskResult:
@@ -274,7 +278,7 @@ class Loop(Struct):
 
     async def _proposed(self, asked: AskResult) -> tuple[Proposal, StreamedDraft | None]:
         """Return the next proposal, and a draft that was compiled while it was written."""
-        is_streamed = self.watchers.on_step is not None or self.eager
+        is_streamed = self.on_step is not None or self.eager
         streaming = StreamingDraft(self, asked.question) if is_streamed else None
         streamed: StreamedDraft | None = None
         try:
@@ -301,19 +305,11 @@ class Loop(Struct):
         who = draft.planner or "the planner"
         self.note(f"The plan of {who} is refused, and it is asked again. {' '.join(shown)}")
 
-    def report_whole(self, compiled: Compiled) -> None:
-        """Report a plan that runs already, before its run is kept and its effects start."""
-        if self.watchers.on_plan is not None:
-            self.watchers.on_plan(compiled)
-        if compiled.plan is not None:
-            refuse_wrong(chosen(self.start.approve, compiled.plan), compiled.plan, self.journal)
-
     def _checked(self, asked: AskResult, draft: Draft, streamed: StreamedDraft | None) -> AskResult:
         """Return the result of a draft; one that ran while it was written has its run."""
         setup = self.setup
-        if streamed is not None and streamed.run is not None:
-            # what ran is what was written, whatever the planner made of the reply
-            compiled, ended = streamed.compiled, streamed.run
+        if streamed is not None and (ended := streamed[1]) is not None:
+            compiled = streamed[0]  # what ran is what was written, whatever the planner made of it
             attempt = Attempt(draft, compiled.diagnostics, tuple(self.events))
             asked = replace(asked, run=ended)
             if compiled.plan is not None:
@@ -325,27 +321,15 @@ class Loop(Struct):
         setup.keep_passed(compiled.plan)
         return replace(asked, compiled=compiled, attempts=(*asked.attempts, attempt))
 
-    async def run_steps(self, steps: ReportedSteps) -> Run:
-        """Run the steps of a plan while it is written."""
-        self.events.clear()
-        return await run_stream(
-            steps,
-            approval=approver_of(chosen(self.start.approve, None), yes=self.start.yes),
-            on_event=self._keep,
-            run_id=self.setup.new_id(),
-            **self.setup.engine_arguments(self.start.options, self.journal),
-        )
-
     async def _run(
         self, asked: AskResult, plan: ExecutionPlan, before: _Outcome | None
     ) -> AskResult:
-        setup, watchers = self.setup, self.watchers
+        setup, given = self.setup, self.start.approve
         change = None if before is None else deltas.delta(before.plan, before.events, plan)
-        if change is not None and watchers.on_delta is not None:
-            watchers.on_delta(change)
-        if watchers.on_plan is not None and asked.compiled is not None:
-            watchers.on_plan(asked.compiled)
-        given = self.start.approve
+        if change is not None and self.on_delta is not None:
+            self.on_delta(change)
+        if self.on_plan is not None and asked.compiled is not None:
+            self.on_plan(asked.compiled)
         if (
             change is not None
             and by_values(chosen(given, plan)) is None  # values are asked for anew
@@ -360,7 +344,7 @@ class Loop(Struct):
         ended = await run(
             plan,
             approval=approval,
-            on_event=self._keep,
+            on_event=self.keep,
             run_id=setup.new_id(),
             done=() if change is None else change.events,
             **setup.engine_arguments(self.start.options, self.journal),
@@ -369,7 +353,8 @@ class Loop(Struct):
         found = setup.answer(plan, ended)
         return replace(asked, run=ended, answer=found, attempts=(*asked.attempts[:-1], last))
 
-    def _keep(self, event: Event) -> None:
+    def keep(self, event: Event) -> None:
+        """Keep an event of the run for the next attempt, and report it."""
         self.events.append(event)
         if self.start.on_event is not None:
             self.start.on_event(event)
@@ -390,15 +375,23 @@ class Loop(Struct):
         if planner:
             notes["planner"] = planner
         own = compiled.plan.plan.metadata
-        notes = {**own, **_said_to(question), **notes} if is_of_model(planner) else {**notes, **own}
+        if is_of_model(planner):
+            texts = (text[:_LONGEST_EARLIER] for text in _texts_of(question.context, said=False))
+            earlier: list[Json] = [*islice(dict.fromkeys(texts), _MOST_EARLIER)]
+            notes = {**own, **({EARLIER: earlier} if earlier else {}), **notes}
+        else:
+            notes = {**notes, **own}
         notes |= self.metadata
         if self.journal is not None:
-            options = self.start.options
-            notes |= estimate(foreseen(compiled.plan, self.journal, self.setup.tools, options))
+            notes |= self.setup.estimate(compiled.plan, self.journal, self.start.options)
         notes["created_at"] = created.replace("+00:00", "Z")
         plan = noted(compiled.plan, notes)
         invented = about_question(plan.plan, self.setup.tools, self.setup.rules, strict=strict)
-        plan = _with_invented(plan, invented)
+        if invented:  # the places of values that a model made up
+            known = plan.plan.metadata.get("provenance")
+            places: dict[str, Json] = {each.pointer: dict(INVENTED) for each in invented}
+            places = {**(known if isinstance(known, dict) else {}), **places}
+            plan = noted(plan, {"provenance": places})
         found = tuple(each for each in compiled.diagnostics if each.code != invented_literal.code)
         runs = None if any(each.blocks for each in invented) else plan
         return compiled._replace(plan=runs, draft=plan.plan, diagnostics=(*found, *invented))
@@ -409,25 +402,6 @@ def _problems(asked: AskResult) -> tuple[bool, int]:
     if asked.compiled is None or asked.compiled.draft is None:
         return True, 0
     return False, sum(each.blocks for each in asked.compiled.diagnostics)
-
-
-def _is_unknown(plan: ExecutionPlan, events: Sequence[Event]) -> bool:
-    """Return whether an effect failed that may have happened; another plan could repeat it.
-
-    It is of an idempotent tool: another plan has other arguments, or another idempotency key.
-    """
-    failed = (each for each in events if isinstance(each, StepFailed | StepSucceeded | ItemEnded))
-    return any(
-        each.step in plan.effects and each.failure is not None and each.failure.code in _UNKNOWN
-        for each in failed
-    )
-
-
-def _said_to(question: Question) -> dict[str, Json]:
-    """Return the conversation before a question, as the plan's metadata keeps it."""
-    texts = dict.fromkeys(t[:_LONGEST_EARLIER] for t in _texts_of(question.context, said=False))
-    kept = tuple(texts)[:_MOST_EARLIER]
-    return {EARLIER: [*kept]} if kept else {}
 
 
 def _texts_of(context: Json, *, said: bool) -> Iterator[str]:
@@ -444,12 +418,3 @@ def _texts_of(context: Json, *, said: bool) -> Iterator[str]:
                     yield from _texts_of(inner, said=name in _SAID)
         case _:
             return
-
-
-def _with_invented(plan: ExecutionPlan, found: Sequence[Diagnostic]) -> ExecutionPlan:
-    """Return `plan` with the places of `found`, values that a model invented, in its metadata."""
-    if not found:
-        return plan
-    known = plan.plan.metadata.get("provenance")
-    invented: dict[str, Json] = {each.pointer: dict(INVENTED) for each in found}
-    return noted(plan, {"provenance": {**(known if isinstance(known, dict) else {}), **invented}})

@@ -11,7 +11,7 @@ import time
 import uuid
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import ExitStack, aclosing
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 from time import perf_counter
 from typing import Any, Final, Literal, cast
@@ -329,14 +329,14 @@ def _user(
     resources: ExitStack,
 ) -> User:
     learns = None if toolbox else home()  # other machines do not know what is learned here
-    late, faults = partial(_late, opened, known.models.zone), opened.faults
     news = opened.has_news or User().has_news
+
+    def late() -> tuple[Toolbox, tuple[str, ...]] | None:
+        found = opened.late and opened.late()
+        return None if found is None else (_in_zone(found.tools, known.models.zone), found.faults)
+
+    faults = opened.faults
     return User(known, learns, opened.advice, tracker, toolbox or "", faults, resources, late, news)
-
-
-def _late(opened: Toolset, zone: str) -> tuple[Toolbox, tuple[str, ...]] | None:
-    found = opened.late and opened.late()
-    return None if found is None else (_in_zone(found.tools, zone), found.faults)
 
 
 def _in_zone(tools: Toolbox, zone: str) -> Toolbox:

@@ -21,8 +21,6 @@ from toolplan import providers
 from toolplan.app._approve import Approve, ByPlan, approver_for, by_values
 from toolplan.app._loop import Loop
 from toolplan.app._setup import Setup, Start
-from toolplan.app.dry_run.report import DryRun
-from toolplan.app.dry_run.simulation import simulate
 from toolplan.app.results import AskResult, RunResult
 from toolplan.app.resume import LeftOut, consents_of, left_out_items, tools_in
 from toolplan.base.errors import ToolplanError
@@ -201,7 +199,17 @@ async def without_calls(
             raise
     await in_thread(_end, journal, name, items, new, setup.clock())
     waiting = recover(await in_thread(journal.events, new)).waiting
-    return new, other, _transferred(consents, recovered, items, new, waiting)
+    bound: dict[str, Consent] = {}  # to the calls of the new run, of steps where these are the same
+    for step, consent in consents.items():
+        shown = sorted(_waiting_of(recovered.waiting, step).items(), key=lambda pair: pair[0] or 0)
+        kept = [each for item, each in shown if item not in items.get(step, {})]
+        calls: dict[int | None, str] = {}
+        for at, each in enumerate(kept):
+            item = None if each.item is None else at
+            calls[item] = call_digest(new, step, item, each.tool, each.args)
+        if calls == {item: each.digest for item, each in _waiting_of(waiting, step).items()}:
+            bound[step] = replace(consent, calls=calls)
+    return new, other, bound
 
 
 def _waiting_of(waiting: Mapping[Slot, CallWaiting], step: str) -> dict[int | None, CallWaiting]:
@@ -316,28 +324,6 @@ def _end(journal: Store, name: str, items: LeftOut, new: str, at: float) -> None
         journal.release(lease)
 
 
-def _transferred(
-    consents: Mapping[str, Consent],
-    recovered: Recovered,
-    items: LeftOut,
-    new: str,
-    waiting: Mapping[Slot, CallWaiting],
-) -> dict[str, Consent]:
-    """Return `consents` bound to the calls of the run `new`, of steps where these are the same."""
-    found: dict[str, Consent] = {}
-    for step, consent in consents.items():
-        shown = _waiting_of(recovered.waiting, step)
-        kept = [shown[item] for item in sorted(shown, key=lambda item: item or 0)
-                if item not in items.get(step, {})]  # fmt: skip
-        calls: dict[int | None, str] = {}
-        for at, each in enumerate(kept):
-            item = None if each.item is None else at
-            calls[item] = call_digest(new, step, item, each.tool, each.args)
-        if calls == {item: each.digest for item, each in _waiting_of(waiting, step).items()}:
-            found[step] = replace(consent, calls=calls)
-    return found
-
-
 async def started(
     setup: Setup, plan: ExecutionPlan, run_id: str | None, journal: Store | None, start: Start
 ) -> tuple[ExecutionPlan, Run]:
@@ -382,8 +368,9 @@ async def resumed(
 async def answered(loop: Loop, asked: AskResult) -> AskResult:
     """Answer a question; where calls are left out, with the run that continues without them."""
     partly = PartialApprovals(loop.setup, loop.journal, loop.start)
-    with on_day(loop.start.day):
+    with on_day(loop.start.day), workflow("ask") as traced:
         asked = await replace(loop, start=partly.start).answer(asked)
+        traced(asked.run)
     if asked.run is None or asked.compiled is None or asked.plan is None:
         return asked
     plan, ended = await partly.continued(asked.plan, asked.run)
@@ -410,13 +397,6 @@ def kept_result(
     except CannotRun:
         plan = None
     return RunResult.of(ended, plan, written and setup.answer(written, ended, acted))
-
-
-async def simulate_run(setup: Setup, plan: ExecutionPlan, journal: Store | None) -> DryRun:
-    """Simulate a run of `plan`, without a call of a tool."""
-    used = {step.tool for step in plan.plan.steps}
-    recordings = {} if journal is None else await in_thread(journal.recordings, used)
-    return await simulate(plan, setup.tools, recordings=recordings)
 
 
 async def summarised(

@@ -6,22 +6,22 @@ import asyncio
 import os
 import re
 import threading
-from collections.abc import AsyncIterator, Callable, Collection, Generator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from datetime import UTC, date, datetime
 from functools import partial
 from pathlib import Path
 from typing import Any, Final, TypeAlias, cast
+from zoneinfo import ZoneInfo
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from toolplan import compiler
 from toolplan.app._approve import Approve
 from toolplan.app._toolset import learn_from
 from toolplan.app.limits import ADVICE, NO_LIMITS, LimitOptions, run_options
 from toolplan.app.results import AskResult, CheckResult
-from toolplan.app.resume import day_at, plan_in
+from toolplan.app.resume import plan_in, read_day
 from toolplan.app.settings import LEARNED, MEMORY, Settings
 from toolplan.base.errors import ToolplanError
 from toolplan.base.threads import in_thread
@@ -109,19 +109,22 @@ class Setup(Struct, frozen=True):
     """digests of plans that passed the check here; they cover the tools and the policy"""
 
     def day(self, today: date | str | None) -> date:
-        """Return the date that counts as today, in the time zone of the settings."""
-        return day_at(today, self.clock, self.user.settings.models.zone)
+        """Return the date that counts as today: the one given, else that of the clock.
+
+        The time zone is that of the settings, or of the machine.
+        """
+        if today is not None:
+            return read_day(today)
+        zone = self.user.settings.models.zone
+        return datetime.fromtimestamp(self.clock(), ZoneInfo(zone) if zone else None).date()
 
     def compiled(self, text: str, dialect: str, times: Times | None = None) -> Compiled:
         """Return a plan checked with these tools, policy and rules."""
-        return compile_plan(text, dialect, times=times, **self._checks)
-
-    def compiling(self, texts: AsyncIterator[str], dialect: str) -> compiler.CompileStream:
-        """Return a plan that is checked so while it is written."""
-        return compiler.compile_stream(texts, dialect, **self._checks)
+        return compile_plan(text, dialect, times=times, **self.checks)
 
     @property
-    def _checks(self) -> dict[str, Any]:
+    def checks(self) -> dict[str, Any]:
+        """The arguments with which plans are checked."""
         return {name: getattr(self, name) for name in ("tools", "limits", "policy", "rules")}
 
     def check(self, plan: PlanArgument, dialect: str) -> CheckResult:
@@ -186,6 +189,26 @@ class Setup(Struct, frozen=True):
         own = {"tools": self.tools, "limits": self.limits, "clock": self.clock, "journal": journal}
         return {**own, **options.arguments()}
 
+    def forecast(self, plan: ExecutionPlan, journal: Store, options: RunOptions) -> Forecast:
+        """Return the forecast of `plan`, from the durations in `journal`."""
+        used = {step.tool for step in plan.plan.steps}
+        sources = {name: self.tools[name].source for name in used}
+        return forecast(
+            plan,
+            journal.durations(used),
+            concurrency=options.concurrency,
+            tool_concurrency=options.tool_concurrency,
+            source_concurrency=options.source_concurrency,
+            sources=sources,
+            timeout_s=options.timeout_s,
+        )
+
+    def estimate(self, plan: ExecutionPlan, journal: Store, options: RunOptions) -> dict[str, Json]:
+        """Return the forecast as a plan's metadata has it; empty where tools are unknown."""
+        expected = self.forecast(plan, journal, options)
+        took_ms = round(expected.expected_s * 1000)
+        return {"estimated_duration_ms": took_ms} if expected.is_known else {}
+
     def run_notes(self, given: LimitOptions, day: date | None = None) -> dict[str, Json]:
         """Return the metadata of a plan that runs, with what a resumed run needs to know."""
         made: dict[str, Json] = {MADE_BY: maker()} if maker() else {}
@@ -196,28 +219,6 @@ class Setup(Struct, frozen=True):
             return {**self.metadata, **({ADVICE: advised} if made else {})}
         today: dict[str, Json] = {} if day is None else {"today": day.isoformat()}
         return {**self.metadata, ADVICE: {**(advice or {}), **today, **given.to_json(), **made}}
-
-
-def foreseen(plan: ExecutionPlan, journal: Store, tools: Toolbox, options: RunOptions) -> Forecast:
-    """Return the forecast of `plan`, from the durations in `journal`."""
-    used = {step.tool for step in plan.plan.steps}
-    sources = {name: tools[name].source for name in used}
-    return forecast(
-        plan,
-        journal.durations(used),
-        concurrency=options.concurrency,
-        tool_concurrency=options.tool_concurrency,
-        source_concurrency=options.source_concurrency,
-        sources=sources,
-        timeout_s=options.timeout_s,
-    )
-
-
-def estimate(expected: Forecast) -> dict[str, Json]:
-    """Return the forecast as a plan's metadata has it; empty where tools are unknown."""
-    if not expected.is_known:
-        return {}
-    return {"estimated_duration_ms": round(expected.expected_s * 1000)}
 
 
 def noted(plan: ExecutionPlan, notes: Mapping[str, Json]) -> ExecutionPlan:

@@ -199,7 +199,13 @@ class _Opening(Struct, frozen=True):
         for more in (*ADDED.values(), *extract):
             if more.name not in tools and not tools.full_names(more.name):
                 tools = tools.with_tools(more)
-        missing = self._missing_of_labels(tools)
+        for name in self.labels:
+            if any(full not in self.labels for full in tools.full_names(name)):
+                said = f"effects: {tools.ambiguity(name)}"
+                raise ToolplanError("bad-effects", said, "Give each of them its label.")
+        missing = [
+            f"effects: there is no tool {each!r}." for each in self.asked if each not in tools
+        ]
         if missing and self.context.grace_s is None:
             raise ToolplanError("bad-effects", missing[0], "`toolplan tools` lists the tools.")
         if known := {tool: label for tool, label in self.labels.items() if tool in tools}:
@@ -232,14 +238,6 @@ class _Opening(Struct, frozen=True):
             if found is not None:
                 self.sources[at], is_new = replace(each, opened=found), True
         return self.toolset() if is_new else None
-
-    def _missing_of_labels(self, tools: Toolbox) -> list[str]:
-        """Return which tools with a label of the caller are not there; slow ones may be late."""
-        for name in self.labels:
-            if any(full not in self.labels for full in tools.full_names(name)):
-                said = f"effects: {tools.ambiguity(name)}"
-                raise ToolplanError("bad-effects", said, "Give each of them its label.")
-        return [f"effects: there is no tool {name!r}." for name in self.asked if name not in tools]
 
 
 @contextmanager

@@ -19,12 +19,11 @@ from toolplan import providers
 from toolplan.app import workers as machines
 from toolplan.app._approve import Approve
 from toolplan.app._arguments import checked_methods
-from toolplan.app._loop import Loop, Watchers
+from toolplan.app._loop import Loop
 from toolplan.app._runs import (
     answered,
     kept_result,
     resumed,
-    simulate_run,
     started,
     summarised,
 )
@@ -36,12 +35,11 @@ from toolplan.app._setup import (
     Setup,
     Start,
     User,
-    estimate,
-    foreseen,
     noted,
 )
 from toolplan.app._toolset import learnable
 from toolplan.app.dry_run.report import DryRun
+from toolplan.app.dry_run.simulation import simulate
 from toolplan.app.limits import NO_LIMITS, Concurrency, LimitOptions
 from toolplan.app.results import AskResult, CheckResult, RunResult
 from toolplan.app.resume import consents_of, day_of, decisions_of, metadata_of
@@ -199,7 +197,7 @@ class App:
             journal = await self._kept.opened_journal(make=False)
             new = await self._asked(question, today, context, conversation)
             start = Start(self._setup.day(today), self.run_options())
-            loop = self._loop(journal, start, NO_LIMITS, Watchers(on_step))
+            loop = replace(self._loop(journal, start, NO_LIMITS), on_step=on_step)
             asked = await loop.plan(replace(new, attempts=(*tried,)))
             return await self._finished(asked, conversation)
 
@@ -257,7 +255,8 @@ class App:
             options = self.run_options(given)
             journal = await self._kept.opened_journal(make=True)
             start = Start(self._setup.day(today), options, approve, yes, on_event)
-            loop = self._loop(journal, start, given, Watchers(on_step, on_plan, on_delta))
+            loop = self._loop(journal, start, given)
+            loop = replace(loop, on_step=on_step, on_plan=on_plan, on_delta=on_delta)
             loop = replace(loop, eager=eager, replan=replan)
             asked = await answered(loop, await self._asked(question, today, context, conversation))
             asked = await summarised(asked, self.model, summary, self._setup)
@@ -333,14 +332,15 @@ class App:
                 checked = (await in_thread(self.check, plan, dialect=dialect)).needed()
             given = LimitOptions.of(concurrency, timeout)
             options = self.run_options(given)
+            journal = None if quick else await self._kept.opened_journal(make=False)
             if dry_run:
-                return await simulate_run(
-                    self._setup, checked, await self._kept.opened_journal(make=False)
-                )
+                used = {step.tool for step in checked.plan.steps}
+                kept = {} if journal is None else await in_thread(journal.recordings, used)
+                return await simulate(checked, self.tools, recordings=kept)
             start = Start(self._setup.day(today), options, approve, yes, on_event, done, quick)
             notes = self._setup.run_notes(given, start.day)
-            if not quick and await self._kept.opened_journal(make=False) is not None:
-                notes |= estimate(await in_thread(self.forecast, checked, given))
+            if journal is not None:
+                notes |= await in_thread(self._setup.estimate, checked, journal, options)
             checked = noted(checked, notes)
             if on_plan is not None:
                 on_plan(checked)
@@ -411,7 +411,7 @@ class App:
 
     def forecast(self, plan: ExecutionPlan, given: LimitOptions = NO_LIMITS) -> Forecast:
         """Forecast a run of `plan`, from earlier calls in the journal."""
-        return foreseen(plan, self.needed_journal(), self.tools, self.run_options(given))
+        return self._setup.forecast(plan, self.needed_journal(), self.run_options(given))
 
     def run_options(self, *given: LimitOptions) -> RunOptions:
         """Return how much runs at once and how long calls may take; a wrong limit is an error."""
@@ -426,11 +426,9 @@ class App:
         """Return the journal; make its file where there is none."""
         return self._kept.needed_journal()
 
-    def _loop(
-        self, journal: Store | None, start: Start, given: LimitOptions, watchers: Watchers
-    ) -> Loop:
+    def _loop(self, journal: Store | None, start: Start, given: LimitOptions) -> Loop:
         notes = self._setup.run_notes(given)
-        return Loop(self._setup, self.planner, journal, start, notes, watchers, note=self._note)
+        return Loop(self._setup, self.planner, journal, start, notes, note=self._note)
 
     async def _asked(
         self, text: str, today: date | str | None, context: Json, conversation: str | None

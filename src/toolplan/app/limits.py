@@ -77,8 +77,14 @@ def run_options(settings: Settings, tools: Toolbox, *given: LimitOptions) -> Run
                 message = f"concurrency: there is no tool and no source {name!r}."
                 meant = did_you_mean(near(name, [*tools, *sources]))
                 raise ToolplanError("usage", message, meant or help_)
-        if options.timeout_s is not None:
-            seconds = _seconds(options.timeout_s)
+        if (asked := options.timeout_s) is not None:
+            try:
+                seconds = convert(asked, Seconds)
+            except ValidationError:
+                shown = f"{asked:g}" if isinstance(cast("object", asked), float) else repr(asked)
+                help_ = "Give seconds, more than 0 and at most 86400."
+                said = f"timeout {shown} is not a valid time."
+                raise ToolplanError("usage", said, help_) from None
     return RunOptions(
         concurrency=in_all,
         timeout_s=seconds,
@@ -95,15 +101,6 @@ def _calls(text: str, number: str) -> int:
         pass
     help_ = "Write a number from 1 to 100,000, or NAME=NUMBER for a tool or a source."
     raise ToolplanError("usage", f"concurrency {text!r} is not a valid limit.", help_)
-
-
-def _seconds(given: float) -> float:
-    try:
-        return convert(given, Seconds)
-    except ValidationError:
-        shown = f"{given:g}" if isinstance(cast("object", given), float) else repr(given)
-        help_ = "Give seconds, more than 0 and at most 86400."
-        raise ToolplanError("usage", f"timeout {shown} is not a valid time.", help_) from None
 
 
 def limits_everywhere(settings: Settings, tools: Toolbox) -> dict[str, int]:

@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import date, datetime
 from types import MappingProxyType
 from typing import Final, TypeAlias, TypeVar
-from zoneinfo import ZoneInfo
 
 from msgspec.structs import replace
 
@@ -135,16 +134,6 @@ def read_day(text: object) -> date:
             "Write YYYY-MM-DD, as in 2025-10-12.",
         )
     return found
-
-
-def day_at(today: date | str | None, clock: Callable[[], float], zone: str = "") -> date:
-    """Return the date that counts as today: the one given, else that of `clock` in `zone`.
-
-    An empty `zone` is that of the machine.
-    """
-    if today is not None:
-        return read_day(today)
-    return datetime.fromtimestamp(clock(), ZoneInfo(zone) if zone else None).date()
 
 
 def metadata_of(plan: Json) -> dict[str, Json]:

@@ -17,12 +17,11 @@ from toolplan.app.resume import maker_of
 from toolplan.app.wait import RunStopped
 from toolplan.cli._display import Display
 from toolplan.cli.options import ApprovalOptions
-from toolplan.cli.outcome import report_usage, stopped_help
+from toolplan.cli.outcome import report_usage
 from toolplan.cli.terminal import CommandError, discard_input, err, note, show_long
 from toolplan.compiler import Compiled
 from toolplan.engine.forecast import Forecast
 from toolplan.events import Event, Run
-from toolplan.plan.diagnostics import Diagnostic
 from toolplan.policy.approval import Approval, ApprovalRequired, Approver, approve, effect_steps
 from toolplan.policy.consent import Answer, Denied, Effect, LeaveOut, ValueApproval, needs_values
 from toolplan.policy.execution_plan import ExecutionPlan
@@ -31,7 +30,7 @@ from toolplan.show.approval_view import ApprovalView, approval_json, declares_ef
 from toolplan.show.diagnostics import DiagnosticView, Located
 from toolplan.show.effects_view import EffectsView, by_step
 from toolplan.show.printable import printable
-from toolplan.show.runs_view import compared_text, forecast_text
+from toolplan.show.runs_view import SHORT, compared_text, forecast_text
 from toolplan.storage.journal import JournalError, Store
 
 _WORDS: Final = ("amber", "birch", "cedar", "delta", "ember", "fjord", "grove", "heron", "iris")
@@ -78,13 +77,12 @@ class RunGuard:
         self.run = uuid.uuid4().hex
         return self.run
 
-    def show_compiled(self, compiled: Compiled) -> None:
-        """Show a plan that is about to run, with what was found in it."""
-        if compiled.plan is not None:
-            self.show_plan(compiled.plan, compiled.diagnostics)
-
-    def show_plan(self, plan: ExecutionPlan, found: Sequence[Diagnostic] = ()) -> None:
-        """Show the plan that is about to run, what was `found` in it, and a forecast."""
+    def show_plan(self, made: ExecutionPlan | Compiled) -> None:
+        """Show the plan that is about to run, what was found in it, and a forecast."""
+        plan = made.plan if isinstance(made, Compiled) else made
+        found = made.diagnostics if isinstance(made, Compiled) else ()
+        if plan is None:
+            return
         self.plan = plan
         self.display.show_plan(plan, self.app.tools)
         self.expected = self.app.forecast(plan)
@@ -169,10 +167,12 @@ class RunGuard:
 
     def _stopped_help(self) -> str:
         """Return how to continue the run, if the journal has it: its plan may be incomplete."""
-        journal = self.app.journal
+        journal, short = self.app.journal, self.run[:SHORT]
         try:
             if journal is not None and self.run and journal.find(self.run):
-                return stopped_help(self.run)
+                return (
+                    f"`toolplan show {short}` shows the run, `toolplan resume {short}` resumes it."
+                )
         except JournalError:
             pass
         return "No run was kept."

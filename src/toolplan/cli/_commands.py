@@ -171,19 +171,6 @@ def _guarded(entry: EntryPoint, found: object) -> Callable[..., object]:
     return found
 
 
-def run_words(words: Sequence[str]) -> object:
-    """Run a command; return its exit code, or what else it returns.
-
-    Raises:
-        ToolplanError: the words of the call are wrong, or the command failed.
-    """
-    app = commands(words[0] if words else "")
-    try:
-        return app(list(words), exit_on_error=False, print_error=False)
-    except CycloptsError as error:
-        raise _usage(error, words, app) from None
-
-
 def _usage(error: CycloptsError, words: Sequence[str], app: App) -> ToolplanError:
     """Return the fault in the words of a call, and where the help is."""
     command = words[0] if words and words[0] in app else ""
@@ -220,28 +207,20 @@ def install_completion(shell: Shell = None, /) -> None:
         wanted = shell or detect_shell()
         if wanted == "powershell":
             raise ShellDetectionError
-        path = commands().install_completion(shell=wanted)
-        if wanted == "zsh":
-            _start_in_zsh(path)
+        script = commands().install_completion(shell=wanted)
     except ShellDetectionError:
         raise CommandError(
             "usage", "The shell is not known.", "Name it: toolplan --install-completion bash."
         ) from None
-    out().print(f"wrote {path}", soft_wrap=True)
-    note("Open a new shell to use it.")
-
-
-def _start_in_zsh(script: Path) -> None:
-    """Have `.zshrc` start completion at its end, where it is what loads `script`."""
     startup = Path.home() / ".zshrc"
-    try:
+    if wanted == "zsh" and startup.exists():
         text = startup.read_text("utf-8", errors="surrogateescape")
-    except FileNotFoundError:
-        return
-    if str(script.parent) in text and _START not in text:
-        ending = "" if text.endswith("\n") else "\n"
-        text += f"{ending}# toolplan: start completion where nothing has\n{_START}\n"
-        startup.write_text(text, "utf-8", errors="surrogateescape")
+        if str(script.parent) in text and _START not in text:  # it is what loads the script
+            ending = "" if text.endswith("\n") else "\n"
+            text += f"{ending}# toolplan: start completion where nothing has\n{_START}\n"
+            startup.write_text(text, "utf-8", errors="surrogateescape")
+    out().print(f"wrote {script}", soft_wrap=True)
+    note("Open a new shell to use it.")
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -257,7 +236,11 @@ def main(arguments: list[str] | None = None) -> None:
     terminal.prepare_streams()
     try:
         with faults_reported(debug=debug, as_json=as_json):
-            code = run_words(words)
+            app = commands(words[0] if words else "")
+            try:
+                code = app(words, exit_on_error=False, print_error=False)
+            except CycloptsError as error:
+                raise _usage(error, words, app) from None
         sys.stdout.flush()
     except ToolplanError as error:
         code = terminal.report(error, as_json=as_json)
@@ -282,10 +265,11 @@ def end_process(code: int) -> None:
     """End the process with `code` where calls that were given up could keep it from ending."""
     if not event_loop.was_given_up():
         return
-    until = time.monotonic() + _LAST_THREADS_S
-    for thread in _foreign_threads():
-        thread.join(max(0.0, until - time.monotonic()))
-    alive = [thread for thread in _foreign_threads() if thread.is_alive()]
+    until, main = time.monotonic() + _LAST_THREADS_S, threading.main_thread()
+    for thread in threading.enumerate():  # the end of the process waits for all but daemons
+        if thread is not main and not thread.daemon:
+            thread.join(max(0.0, until - time.monotonic()))
+    alive = [each for each in threading.enumerate() if each is not main and not each.daemon]
     hung = sum(threads.hung_calls().values()) + event_loop.left_behind() + len(alive)
     if hung:
         terminal.note(f"Calls that were given up and end with this process: {hung}.")
@@ -293,12 +277,6 @@ def end_process(code: int) -> None:
             with suppress(OSError, ValueError):
                 stream.flush()
         os._exit(code)
-
-
-def _foreign_threads() -> list[threading.Thread]:
-    """Return the threads for which the end of the process waits."""
-    main = threading.main_thread()
-    return [each for each in threading.enumerate() if each is not main and not each.daemon]
 
 
 class ToolFaults(logging.Handler):

@@ -15,7 +15,7 @@ from toolplan.events import Event
 from toolplan.policy.execution_plan import ExecutionPlan
 from toolplan.providers import ModelCall, UsageTracker
 from toolplan.schema.tool import Tool
-from toolplan.show.plan_tree import effect_marks, plan_tree
+from toolplan.show.plan_tree import PlanTree, effect_marks
 from toolplan.show.printable import cut, printable
 from toolplan.show.run_progress import RunProgress
 
@@ -33,7 +33,7 @@ class Display:
         self.close()
         if not self._silent:
             make_way()
-            self._out.print(plan_tree(plan.plan, marks=effect_marks(plan.plan, tools)))
+            self._out.print(PlanTree(plan.plan, effect_marks(plan.plan, tools)))
             self._out.print()
 
     def open(self, plan: ExecutionPlan, before: Sequence[Event] = ()) -> None:

@@ -92,7 +92,7 @@ def ask_command(
             guard.watching(app),
             thinking_shown(app.tracker, silent=as_json, is_hidden=lambda: display.is_live),
         ):
-            watched = guard.arguments(guard.show_compiled)
+            watched = guard.arguments(guard.show_plan)
             if not as_json:
                 watched |= {"on_step": _show_step, "on_delta": partial(_show_delta, display)}
             given = {**vars(asking), **vars(limits), **watched}

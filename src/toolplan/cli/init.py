@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import shutil
 import sys
-from collections.abc import Mapping
 from importlib.resources import files
 from pathlib import Path
 from typing import Annotated, Final
@@ -20,19 +19,6 @@ from toolplan.cli.terminal import CommandError, out, print_json
 TOOLS: Final = "books.py"
 SERVERS: Final = "mcp.json"
 TESTS: Final = "books.plans.yaml"
-
-
-def first_files(command: list[str]) -> Mapping[str, str]:
-    """Return the text of each file by name; `command` starts toolplan, for the MCP server."""
-    program, *words = command
-    server = {"command": program, "args": [*words, "demo", "--mcp"]}
-    servers = json.dumps({"mcpServers": {"demo": server}}, indent=2)
-    return {
-        TOOLS: _text("books.py.txt"),
-        SETTINGS: _text(SETTINGS),
-        SERVERS: f"{servers}\n",
-        TESTS: _text(f"{TESTS}.txt"),
-    }
 
 
 def _text(name: str) -> str:
@@ -56,7 +42,18 @@ def init_command(folder: FolderArgument = Path(), /, *, as_json: JsonFlag = Fals
 
     Each works as it is written. No file is overwritten: where one exists, nothing is written.
     """
-    texts = {folder / name: text for name, text in first_files(_program()).items()}
+    found, own = shutil.which("toolplan"), Path(sys.executable).with_name("toolplan")
+    is_on_path = found is not None and Path(found).absolute() == own
+    # the words that start this toolplan from anywhere, for the MCP server
+    program, *words = ["toolplan"] if is_on_path else [sys.executable, "-m", "toolplan"]
+    server = {"command": program, "args": [*words, "demo", "--mcp"]}
+    servers = json.dumps({"mcpServers": {"demo": server}}, indent=2)
+    texts = {
+        folder / TOOLS: _text("books.py.txt"),
+        folder / SETTINGS: _text(SETTINGS),
+        folder / SERVERS: f"{servers}\n",
+        folder / TESTS: _text(f"{TESTS}.txt"),
+    }
     if there := [str(path) for path in texts if path.exists() or path.is_symlink()]:
         raise CommandError(
             "file-exists",
@@ -69,14 +66,6 @@ def init_command(folder: FolderArgument = Path(), /, *, as_json: JsonFlag = Fals
             with path.open("x", encoding="utf-8") as file:  # never over a file made meanwhile
                 file.write(text)
     _print(folder, list(texts), as_json=as_json)
-
-
-def _program() -> list[str]:
-    """Return the words that start this toolplan from anywhere."""
-    found, own = shutil.which("toolplan"), Path(sys.executable).with_name("toolplan")
-    if found is not None and Path(found).absolute() == own:
-        return ["toolplan"]
-    return [sys.executable, "-m", "toolplan"]
 
 
 def _print(folder: Path, files: list[Path], *, as_json: bool) -> None:

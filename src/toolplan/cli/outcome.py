@@ -25,7 +25,7 @@ from toolplan.show._lines import Prose
 from toolplan.show.answer import Answer
 from toolplan.show.diagnostics import DiagnosticView, Located
 from toolplan.show.document import DocumentView
-from toolplan.show.plan_tree import plan_tree
+from toolplan.show.plan_tree import PlanTree
 from toolplan.show.printable import count_text, fit_encoding, printable
 from toolplan.show.summary import Summary
 
@@ -67,12 +67,6 @@ def print_run(
                 console.print(Prose(summary.words))
         print_pending(run)
     return (Exit.FINE if run.succeeded and not refused else Exit.FAILED).value
-
-
-def stopped_help(run: str) -> str:
-    """Return how to see and resume a run that has stopped."""
-    short = run[: runs_view.SHORT]
-    return f"`toolplan show {short}` shows the run, `toolplan resume {short}` resumes it."
 
 
 def print_pending(run: Run) -> None:
@@ -136,7 +130,7 @@ def clarification_json(asked: Clarification) -> Json:
 def print_plan(plan: Plan, tools: Toolbox | None, *, marks: Mapping[str, str]) -> None:
     """Show `plan` as a tree on a terminal; write it as JSON to a file or a pipe."""
     if sys.stdout.isatty():
-        out().print(plan_tree(plan, marks=marks))
+        out().print(PlanTree(plan, marks))
         return
     sys.stdout.write(plan_document(plan, "toolplan", tools))
     note("The plan is written as JSON, since this is no terminal; `toolplan show FILE` draws it.")

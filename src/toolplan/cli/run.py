@@ -12,7 +12,6 @@ from cyclopts import Parameter
 
 from toolplan.app._open import open
 from toolplan.app._toolset import effect_labels, reopening
-from toolplan.app.app import App
 from toolplan.app.dry_run.report import dry_document
 from toolplan.app.resume import consents_of, decisions_of, left_out_items
 from toolplan.app.wait import run_to_end
@@ -24,9 +23,8 @@ from toolplan.cli.placed import continue_after_failover, placed, send
 from toolplan.cli.plan_file import read_plan
 from toolplan.cli.terminal import CommandError, Exit, ask_claim, note, out, print_json
 from toolplan.plan.path import Json
-from toolplan.policy.execution_plan import ExecutionPlan
 from toolplan.show.document import DocumentView
-from toolplan.show.plan_tree import effect_marks, plan_tree
+from toolplan.show.plan_tree import PlanTree, effect_marks
 from toolplan.show.runs_view import SHORT
 
 LeaveOutOption = Annotated[
@@ -66,23 +64,19 @@ def run_command(
         with open(**vars(opening), **own, on_note=note, on_claim=ask_claim) as app:
             plan = checked_plan(app, plan_file, as_json=as_json)
             if dry_run:
-                return _dry_run(app, plan, as_json=as_json)
+                found = run_to_end(app.run(plan, dry_run=True))
+                if as_json:
+                    print_json(found.to_json())
+                else:
+                    out().print(PlanTree(plan.plan, effect_marks(plan.plan, app.tools)))
+                    out().print()
+                    out().print(DocumentView(dry_document(found)))
+                return (Exit.FINE if found.succeeded else Exit.FAILED).value
             with guard.watching(app):
                 watched = guard.arguments(guard.show_plan)
                 ended = run_to_end(app.run(plan, today=today, **vars(limits), **watched))
         guard.report_ended(ended)
     return print_run(ended, ended.answer, as_json=as_json, strict=strict)
-
-
-def _dry_run(app: App, plan: ExecutionPlan, *, as_json: bool) -> int:
-    found = run_to_end(app.run(plan, dry_run=True))
-    if as_json:
-        print_json(found.to_json())
-    else:
-        out().print(plan_tree(plan.plan, marks=effect_marks(plan.plan, app.tools)))
-        out().print()
-        out().print(DocumentView(dry_document(found)))
-    return (Exit.FINE if found.succeeded else Exit.FAILED).value
 
 
 def resume_command(

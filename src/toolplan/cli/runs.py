@@ -68,16 +68,18 @@ def runs_command(options: RunsOptions = RunsOptions()) -> None:
     [retention] of the settings says which, else 30d and 100.
     """
     options.check()
-    if options.backup is not None:
-        _backup(options.journal, Path(options.backup), as_json=options.as_json)
-    elif options.prune:
-        _prune(options)
-    else:
-        _list(options)
-
-
-def _list(options: RunsOptions) -> None:
     limit, after, as_json = options.limit, options.after, options.as_json
+    if options.backup is not None:
+        copy, blobs = Path(options.backup), f"{options.backup}-blobs"
+        back_up(_existing(options.journal), copy)
+        if as_json:
+            print_json({"file": str(copy), "folder": blobs})
+        else:
+            note(f"The journal was copied to {copy} and {blobs}. Keep the two together.")
+        return
+    if options.prune:
+        _prune(options)
+        return
     with closing(opened_journal(options.journal)) as store:
         found = store.runs(limit + 1, after)
         entries = found[:limit]
@@ -117,15 +119,6 @@ def _prune(options: RunsOptions) -> None:
     out().print(f"{count} {done}, {pruning.kept} kept; {sizes}.", soft_wrap=True)
     if pruning.runs and not apply:
         out().print("--yes removes them.")
-
-
-def _backup(place: str | None, copy: Path, *, as_json: bool) -> None:
-    back_up(_existing(place), copy)
-    blobs = f"{copy}-blobs"
-    if as_json:
-        print_json({"file": str(copy), "folder": blobs})
-    else:
-        note(f"The journal was copied to {copy} and {blobs}. Keep the two together.")
 
 
 def _existing(place: str | None) -> Path:

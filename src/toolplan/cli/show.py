@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Annotated, NamedTuple, TypeAlias
+from typing import Annotated, NamedTuple
 
 from cyclopts import Parameter
 
@@ -40,12 +40,10 @@ from toolplan.show.comparison_view import ComparisonView
 from toolplan.show.document import DocumentView
 from toolplan.show.drawings import mermaid as as_mermaid
 from toolplan.show.drawings import svg as as_svg
-from toolplan.show.plan_tree import effect_marks, plan_tree
+from toolplan.show.plan_tree import PlanTree, effect_marks
 from toolplan.show.printable import printable
 from toolplan.show.run_progress import duration_text
 from toolplan.show.runs_view import SHORT, items_text, run_marks, status_text
-
-_Items: TypeAlias = dict[str, dict[int, StepState]]
 
 
 def show_command(
@@ -78,7 +76,7 @@ def show_command(
         elif draw is not None:
             sys.stdout.write(draw(plan, marks=marks))
         else:
-            out().print(plan_tree(plan, marks=marks))
+            out().print(PlanTree(plan, marks))
 
 
 def _draw_run(name: str, draw: Callable[..., str], place: str | None) -> None:
@@ -128,7 +126,7 @@ def _show_run(name: str, chosen: options.ShowOptions) -> None:
     expected = None if plan is None else plan.metadata.get("estimated_duration_ms")
     out().print(heading(run, is_left, expected))
     if plan is not None:
-        out().print(plan_tree(plan, marks=run_marks(run)))
+        out().print(PlanTree(plan, run_marks(run)))
     for step, over in items.items():
         if run.steps[step].state is not StepState.SUCCEEDED:
             note(f"{printable(step)}: {items_text(over)}.")
@@ -153,7 +151,7 @@ def _print_next(run: Run, *, is_placed: bool, has_worker: bool) -> None:
         note("No worker has it at this moment: one of them continues it.")
 
 
-def _items(events: Sequence[Event]) -> _Items:
+def _items(events: Sequence[Event]) -> dict[str, dict[int, StepState]]:
     """Return the states of the items of each step with `for_each`, as far as they have ended."""
     found: dict[str, dict[int, StepState]] = {}
     for event in events:

@@ -78,13 +78,6 @@ class CommandError(ToolplanError):
             self.details["diagnostics"] = list(diagnostics)
 
 
-def exit_of(code: str) -> Exit:
-    """Return the exit code for the code of an error."""
-    if code in _FAILED or (code.startswith("llm-") and code not in _USAGE_OF_MODELS):
-        return Exit.FAILED
-    return Exit.STORAGE if code in _STORAGE or code.startswith("journal-") else Exit.USAGE
-
-
 def prepare_streams() -> None:
     """Replace standard streams that are missing, and characters that a terminal cannot show."""
     if getattr(sys, "stdin", None) is None:
@@ -102,14 +95,16 @@ def abandon_output() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def out() -> Output:
+def out(file: TextIO | None = None) -> Output:
     """Return standard output as it is now: plain text, 100 wide, where it is not a terminal."""
-    return _stream(sys.stdout)
+    columns = os.environ.get("COLUMNS", "")
+    width = int(columns) if columns.isdecimal() and columns.isascii() and int(columns) else None
+    return Output.of(file or sys.stdout, width)
 
 
 def err() -> Output:
     """Return standard error as it is now."""
-    return _stream(sys.stderr)
+    return out(sys.stderr)
 
 
 def show_long(output: Output, view: View) -> None:
@@ -139,12 +134,6 @@ def making_way(call: Callable[[], None]) -> Generator[None]:
         yield
     finally:
         _MAKING_WAY.remove(call)
-
-
-def _stream(file: TextIO) -> Output:
-    columns = os.environ.get("COLUMNS", "")
-    width = int(columns) if columns.isdecimal() and columns.isascii() and int(columns) else None
-    return Output.of(file, width)
 
 
 def print_json(value: Json) -> None:
@@ -188,4 +177,8 @@ def report(error: ToolplanError, *, as_json: bool) -> int:
         console.print(f"error[{error.code}] {error}", style="bold red")
         if error.help:
             console.print(f"  help: {error.help}")
-    return exit_of(error.code).value
+    code = error.code
+    if code in _FAILED or (code.startswith("llm-") and code not in _USAGE_OF_MODELS):
+        return Exit.FAILED.value
+    is_storage = code in _STORAGE or code.startswith("journal-")
+    return (Exit.STORAGE if is_storage else Exit.USAGE).value

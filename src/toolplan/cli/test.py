@@ -17,11 +17,12 @@ from toolplan.cli.plan_file import read_text, writing
 from toolplan.cli.terminal import CommandError, Exit, note, out, print_json
 from toolplan.plan.canonical import dump
 from toolplan.plan.path import Json
+from toolplan.providers import total
 from toolplan.show._lines import Prose
 from toolplan.show.printable import count_text, printable
 from toolplan.testing.plans.cases import CaseFile, read_cases
 from toolplan.testing.plans.data import read_data
-from toolplan.testing.plans.measure import Figures, Measured, figures, measured
+from toolplan.testing.plans.measure import Measured, figures, measured
 from toolplan.testing.plans.recorded import Recorded
 from toolplan.testing.plans.runner import CaseResult, junit, open_for, run_case
 
@@ -157,7 +158,7 @@ def _to_json(path: Path, result: CaseResult) -> Json:
 _DAY: Final = "2025-01-01"
 """The day of questions of data sets that name none."""
 _LONGEST: Final = 100_000
-_COUNTS: Final = {
+_COLUMNS: Final = {
     "asked": "n",
     "right": "right",
     "wrong": "wrong",
@@ -166,12 +167,12 @@ _COUNTS: Final = {
     "first_draft": "1st draft",
     "repaired": "repaired",
     "invented": "invented",
-}
-"""Numbers of questions by name, with their column."""
-_COLUMNS: Final = {
-    **_COUNTS, "calls": "calls", "tokens_in": "tokens in", "tokens_cached": "cached",
+    "calls": "calls",
+    "tokens_in": "tokens in",
+    "tokens_cached": "cached",
     "tokens_out": "out",
-}  # fmt: skip
+}
+"""Numbers by name, with their column."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -200,7 +201,14 @@ def eval_command(*files: Files, options: EvalOptions = EvalOptions()) -> None:
         raise CommandError("usage", "FILE is missing.", "Name a file of plan tests, or --data.")
     read = [read_cases(path) for path in files]
     for file in read:
-        _need_gold(file)
+        recorded = Recorded(file.path)
+        for case in file.cases:
+            if case.expect is None and case not in recorded:
+                raise CommandError(
+                    "usage",
+                    f"{file.path}: nothing is expected of {case.question!r}.",
+                    "Write `expect`, or record plans that are right: toolplan test --record.",
+                )
     read += [each for path in options.data for each in read_data(path, options.rows, _DAY, note)]
     documents: list[dict[str, Json]] = []
     cases: list[tuple[Path, CaseResult]] = []
@@ -237,17 +245,6 @@ def _variants(
     ]
 
 
-def _need_gold(file: CaseFile) -> None:
-    recorded = Recorded(file.path)
-    for case in file.cases:
-        if case.expect is None and case not in recorded:
-            raise CommandError(
-                "usage",
-                f"{file.path}: nothing is expected of {case.question!r}.",
-                "Write `expect`, or record plans that are right: toolplan test --record.",
-            )
-
-
 def _asked(
     file: CaseFile, model: str | None, instructions: str, options: TestOptions
 ) -> list[Measured]:
@@ -272,7 +269,7 @@ def _document(
     name: str, model: str | None, instructions: str, results: Sequence[tuple[Path, Measured]]
 ) -> dict[str, Json]:
     """Return a model with a prompt, its figures, and the results of its questions."""
-    sums = figures(each for _, each in results)
+    every = [each for _, each in results]
     questions: list[Json] = [
         {
             "file": str(path),
@@ -282,7 +279,7 @@ def _document(
             "problems": list(each.problems),
             "drafts": each.drafts,
             "invented": each.invented,
-            **_used(each),
+            **_used([each]),
         }
         for path, each in results
     ]
@@ -290,16 +287,16 @@ def _document(
         "name": name,
         "model": model,
         "instructions": instructions,
-        **{count: getattr(sums, count) for count in _COUNTS},
-        **_used(sums),
+        **figures(every),
+        **_used(every),
         "questions": questions,
     }
 
 
-def _used(of: Figures | Measured) -> dict[str, Json]:
-    usage = of.usage
+def _used(results: Sequence[Measured]) -> dict[str, Json]:
+    usage = total(each.usage for each in results)
     return {
-        "seconds": of.seconds,
+        "seconds": sum(each.seconds for each in results),
         "calls": usage.calls,
         "tokens_in": usage.input_tokens,
         "tokens_cached": usage.cached_tokens,

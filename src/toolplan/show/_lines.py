@@ -85,11 +85,6 @@ def plain(lines: Iterable[Line]) -> str:
     return "\n".join("".join(piece.text for piece in line).rstrip() for line in lines)
 
 
-def line_width(line: Iterable[Piece]) -> int:
-    """Return the columns that `line` takes."""
-    return sum(text_width(piece.text) for piece in line)
-
-
 def wrapped(
     line: Line, width: int | None, *, guide: str = "", below: str = "  ", style: str = "dim"
 ) -> Iterator[Line]:
@@ -137,15 +132,6 @@ def _chunks(text: str, columns: Sequence[int], width: int) -> Iterator[tuple[int
         is_whole = columns[last] - columns[first] <= width
         words = [chunk] if is_whole else _WORD.finditer(text, chunk.start(), last)
         yield from ((word.start(), *word.span("word")) for word in words)
-
-
-def shown_lines(lines: Iterable[Line], screen: Screen) -> Iterator[Line]:
-    """Yield `lines` wrapped below their own indentation."""
-    for line in lines:
-        fitting = tuple(Piece(screen.fit(text), style) for text, style in line)
-        text = "".join(piece.text for piece in fitting)
-        indent = text[: len(text) - len(text.lstrip())]
-        yield from wrapped(fitting, screen.prose, below=indent + "  ")
 
 
 def grid_widths(rows: Sequence[Sequence[Piece]]) -> list[int]:

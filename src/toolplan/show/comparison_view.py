@@ -11,7 +11,7 @@ from msgspec import Struct, field
 
 from toolplan.plan.comparison import Absent, Change, Comparison
 from toolplan.plan.path import Json
-from toolplan.show._lines import Line, Piece, Screen, plain, shown_lines
+from toolplan.show._lines import Line, Piece, Screen, plain, wrapped
 from toolplan.show.printable import count_text, fit_encoding, printable, visible
 
 _SIGNS: Final = {"added": ("+", "green"), "removed": ("-", "red"), "changed": ("~", "yellow")}
@@ -29,7 +29,11 @@ class ComparisonView(Struct, frozen=True):
 
     def lines(self, screen: Screen) -> Iterator[Line]:
         """Yield what is shown on `screen`."""
-        yield from shown_lines(self._lines(), screen)
+        for line in self._lines():
+            fitting = tuple(Piece(screen.fit(text), style) for text, style in line)
+            text = "".join(piece.text for piece in fitting)
+            indent = text[: len(text) - len(text.lstrip())]
+            yield from wrapped(fitting, screen.prose, below=indent + "  ")
 
     def text(self, encoding: str = "utf-8") -> str:
         """Return the same as plain text."""

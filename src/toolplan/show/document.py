@@ -92,20 +92,15 @@ class DocumentView(Struct, frozen=True):
 
     def lines(self, screen: Screen) -> Iterator[Line]:
         """Yield what is shown on `screen`."""
-        yield from document_lines(self.document, screen)
+        for at, block in enumerate(self.document):
+            if isinstance(block, Heading) and at:
+                yield ()
+            yield from _lines(block, screen)
 
 
 def document_text(document: Document, width: int = WIDTH) -> str:
     """Return `document` as lines of plain text; tables are at most `width` columns wide."""
-    return plain(document_lines(document, Screen(width)))
-
-
-def document_lines(document: Document, screen: Screen) -> Iterator[Line]:
-    """Yield the lines of `document` on a screen."""
-    for at, block in enumerate(document):
-        if isinstance(block, Heading) and at:
-            yield ()
-        yield from _lines(block, screen)
+    return plain(DocumentView(document).lines(Screen(width)))
 
 
 def hidden_text(names: Sequence[str]) -> str:

@@ -164,13 +164,11 @@ def _disguised(text: str) -> set[int]:
         for unit in pattern.finditer(text):
             if not unit[0].isascii() and (not is_address or _ADDRESS_SIGN.search(unit[0])):
                 found.update(_foreign(unit[0], unit.start(), is_address=is_address))
-    if not found and not any(map(_is_clearly_foreign, text)):
-        found.update(at for at, char in enumerate(text) if _looks_latin(char))
+    latin = {at for at, char in enumerate(text) if _looks_latin(char)}
+    others = (char for at, char in enumerate(text) if at not in latin)
+    if not found and all(_script(char) in _DISTINCT_SCRIPTS for char in others):
+        return latin
     return found
-
-
-def _is_clearly_foreign(char: str) -> bool:
-    return not _looks_latin(char) and _script(char) not in _DISTINCT_SCRIPTS
 
 
 def _looks_latin(char: str) -> bool:

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from toolplan.plan.model import Plan, Step, needs
 from toolplan.schema.tool import Effects, Tool
-from toolplan.show._lines import WIDTH, Line, Piece, Screen, line_width, plain, wrapped
+from toolplan.show._lines import WIDTH, Line, Piece, Screen, plain, wrapped
 from toolplan.show.printable import cell, count_text, printable, text_width, value_text
 from toolplan.show.step_text import VALUE_WIDTH, argument_texts, condition_texts, layers
 
@@ -39,7 +39,7 @@ class _Node(Struct):
 
 
 class PlanTree(Struct, frozen=True):
-    """A plan, as it is printed. `marks` are labels of steps, by id: `{"s1": "writes"}`."""
+    """A plan, as it is printed. `marks` are labels of steps, by id (`effect_marks`)."""
 
     plan: Plan
     marks: Mapping[str, str] = field(default_factory=dict[str, str])
@@ -56,11 +56,6 @@ class PlanTree(Struct, frozen=True):
         notes = self.plan.metadata.get("notes")
         for note in notes[:_MOST_NOTES] if isinstance(notes, list) else ():
             yield from _wrapped("", "note: " + cell(note, VALUE_WIDTH), "italic", screen)
-
-
-def plan_tree(plan: Plan, *, marks: Mapping[str, str] | None = None) -> PlanTree:
-    """Return `plan` as it is printed; `marks` are labels of steps, by id (`effect_marks`)."""
-    return PlanTree(plan, marks or {})
 
 
 def plan_text(
@@ -135,7 +130,8 @@ def _step_lines(node: _Node, guide: str, below: str, mark: str, screen: Screen) 
         Piece(screen.fit(printable(step.tool)), "bold"),
     )
     guide = screen.fit(guide)
-    fits = text_width(guide + inline) + line_width((*names, *marked)) <= screen.width
+    beside = "".join(piece.text for piece in (*names, *marked))
+    fits = text_width(guide + inline + beside) <= screen.width
     head = (*names, Piece(inline), *marked) if fits else (*names, *marked)
     yield from wrapped(head, screen.width, guide=guide, below=screen.fit(below))
     for arg in () if fits else args:

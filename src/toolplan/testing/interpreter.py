@@ -92,7 +92,12 @@ class _Interpreter:
         if any(step.state is StepState.IN_DOUBT for step in steps.values()):
             return Run(status=RunState.IN_DOUBT, steps=steps)
         succeeded = all(step.state is not StepState.FAILED for step in self.steps.values())
-        output, complete = self.plan_output()
+        complete = True
+        if self.plan.output is not None:
+            output, complete = _fill_available(self.plan.output, self.outputs)
+        else:
+            names = [name for name in sinks(self.plan) if name in self.outputs]
+            output = {name: self.outputs[name] for name in names}
         status = RunState.SUCCEEDED if succeeded and complete else RunState.FAILED
         return Run(status=status, steps=steps, output=output)
 
@@ -214,12 +219,6 @@ class _Interpreter:
             return _fill(value, {**self.outputs, **local})
         except NotThere:
             raise _Stop("reference-missing", pointer) from None
-
-    def plan_output(self) -> tuple[Json, bool]:
-        if self.plan.output is not None:
-            return _fill_available(self.plan.output, self.outputs)
-        names = [name for name in sinks(self.plan) if name in self.outputs]
-        return {name: self.outputs[name] for name in names}, True
 
 
 def _check(tool: Tool, args: dict[str, Json]) -> None:

@@ -164,7 +164,13 @@ class ScriptedTools:
 
 async def _perform(outcome: Outcome, args: Arguments) -> Json:
     if isinstance(outcome, Hangs):
-        await _hang(outcome.until or asyncio.Event(), outcome.ignores_cancellation)
+        until = outcome.until or asyncio.Event()
+        while not until.is_set():
+            try:
+                await until.wait()
+            except asyncio.CancelledError:
+                if not outcome.ignores_cancellation:
+                    raise
         return None
     if outcome.delay_s:
         await asyncio.sleep(outcome.delay_s)
@@ -177,15 +183,6 @@ async def _perform(outcome: Outcome, args: Arguments) -> Json:
             raise error
         case Computes(function=function):
             return function(args)
-
-
-async def _hang(until: asyncio.Event, ignores_cancellation: bool) -> None:
-    while not until.is_set():
-        try:
-            await until.wait()
-        except asyncio.CancelledError:
-            if not ignores_cancellation:
-                raise
 
 
 E = TypeVar("E", bound=Event)

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Final, Literal, TypeAlias
 
 from toolplan.compiler.rules import PlanContext, Use
 from toolplan.plan.model import INDEX, RESERVED_IDS, Plan, Ref, Step, escape_pointer, refs
 from toolplan.plan.model import Literal as Fixed
-from toolplan.plan.path import EVERY, Json, Path
+from toolplan.plan.path import EVERY, Json
 from toolplan.schema import Absent, NoExample, Schema, SchemaError, Verdict, assignable, elements
 from toolplan.schema.tool import Toolbox
 
@@ -47,14 +47,16 @@ class SampleValues:
     ) -> None:
         self._plan, self.tools, self._context = plan, tools, PlanContext(plan, tools)
         self.steps = self._context.steps
+        self._output_refs = () if plan.output is None else tuple(refs(plan.output))
         self.uses = defaultdict[str, list[Use]](list)
         for use in self._context.uses:
             self.uses[use.step.id].append(use)
         kept = {s.id: self._usable(s, recordings.get(s.tool, ())) for s in plan.steps}
         self._recordings = {name: each for name, each in kept.items() if each}
+        self.recorded_tools = {self.steps[name].tool for name in self._recordings}
         self._values = self._made()
         read: list[tuple[Ref, Step | None]] = [(use.ref, use.step) for use in self._context.uses]
-        read += [(ref, None) for ref in self._output_refs()]
+        read += [(ref, None) for ref in self._output_refs]
         self._undeclared = {
             name
             for ref, step in read
@@ -72,10 +74,6 @@ class SampleValues:
         if step_id not in self._recordings:
             return False
         return turn is not None or step_id in self._undeclared or step_id not in self._values
-
-    def has_recording(self, tool: str) -> bool:
-        """Return whether there is a recording of the tool of this name."""
-        return any(self.steps[name].tool == tool for name in self._recordings)
 
     def value(self, step_id: str, turn: int | None, item: int) -> Json:
         """Return the result of one call of a step.
@@ -110,9 +108,6 @@ class SampleValues:
             if self.reading(use.ref, step) is None and not recorded:
                 return f"No schema declares the type of {use.text}, at {pointer_of(use)}."
         return None
-
-    def _output_refs(self) -> Iterable[Ref]:
-        return () if self._plan.output is None else refs(self._plan.output)
 
     def _schema(self, step: Step) -> Schema | None:
         """Return the schema of the output of one call of `step`."""
@@ -150,32 +145,30 @@ class SampleValues:
     def _wishes(self) -> Iterator[tuple[str, Json]]:
         """Yield steps, each with a schema that a reader would like the output of a call to fit."""
         for use in self._context.uses:
-            yield from self._wish(use)
+            ref, given, taken, for_each = use.ref, use.given, use.taken, use.step.for_each
+            if not isinstance(given, Schema):
+                continue
+            wanted: Json = True
+            fits = isinstance(taken, Schema) and assignable(given, taken) is not Verdict.NO
+            if use.whole and isinstance(taken, Schema) and fits:
+                wish = elements(taken) if EVERY in ref.path else taken
+                # a schema with definitions of its own cannot be part of another one
+                if isinstance(wish, Schema) and wish.document is wish.node:
+                    wanted = wish.node
+            if ref.step not in RESERVED_IDS or for_each is None:
+                yield from self._wish_at(ref, wanted)
+            elif isinstance(for_each, Ref) and ref.step != INDEX:
+                every = () if EVERY in for_each.path else (EVERY,)
+                path = (*for_each.path, *every, *ref.path)
+                yield from self._wish_at(Ref(for_each.step, path), wanted)
         for step in self._plan.steps:
             if isinstance(step.for_each, Ref):
                 listed = list_behind(step.for_each)
                 if EVERY not in listed.path:
                     node: Json = {"type": "array", "maxItems": step.max_items}
                     yield from self._wish_at(listed, node)
-        for ref in self._output_refs():
+        for ref in self._output_refs:
             yield from self._wish_at(ref, True)
-
-    def _wish(self, use: Use) -> Iterator[tuple[str, Json]]:
-        ref, given, taken, for_each = use.ref, use.given, use.taken, use.step.for_each
-        if not isinstance(given, Schema):
-            return
-        wanted: Json = True
-        if use.whole and isinstance(taken, Schema) and assignable(given, taken) is not Verdict.NO:
-            wish = elements(taken) if EVERY in ref.path else taken
-            # a schema with definitions of its own cannot be part of another one
-            if isinstance(wish, Schema) and wish.document is wish.node:
-                wanted = wish.node
-        if ref.step not in RESERVED_IDS or for_each is None:
-            yield from self._wish_at(ref, wanted)
-        elif isinstance(for_each, Ref) and ref.step != INDEX:
-            every = () if EVERY in for_each.path else (EVERY,)
-            path = (*for_each.path, *every, *ref.path)
-            yield from self._wish_at(Ref(for_each.step, path), wanted)
 
     def _wish_at(self, ref: Ref, wanted: Json) -> Iterator[tuple[str, Json]]:
         source = self.steps.get(ref.step)
@@ -183,24 +176,19 @@ class SampleValues:
             return
         if source.for_each is not None and not ref.path:
             return
-        node = _nested(ref.path if source.for_each is None else ref.path[1:], wanted)
-        if node is not None and node is not True:
+        node: Json = wanted
+        path = ref.path if source.for_each is None else ref.path[1:]
+        for segment in path[::-1]:
+            if isinstance(segment, str):
+                node = {"type": "object", "properties": {segment: node}, "required": [segment]}
+            elif not isinstance(segment, int):
+                node = {"type": "array", "items": node}
+            elif segment <= _LARGEST_INDEX:
+                node = {"type": "array", "items": node, "minItems": segment + 1}
+            else:  # the list would be too long
+                return
+        if node is not True:
             yield ref.step, node
-
-
-def _nested(path: Path, wanted: Json) -> Json:
-    """Return a schema of values with `wanted` at `path`; None where a list would be too long."""
-    node: Json = wanted
-    for segment in path[::-1]:
-        if isinstance(segment, str):
-            node = {"type": "object", "properties": {segment: node}, "required": [segment]}
-        elif not isinstance(segment, int):
-            node = {"type": "array", "items": node}
-        elif segment <= _LARGEST_INDEX:
-            node = {"type": "array", "items": node, "minItems": segment + 1}
-        else:
-            return None
-    return node
 
 
 def _example(schema: Schema, wishes: Sequence[Json]) -> Json:

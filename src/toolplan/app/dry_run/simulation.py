@@ -86,7 +86,14 @@ class _Certainty(NamedTuple):
                 nowhere = any(isinstance(each, Absent) for each in readings)
                 return nowhere or self._all_written(step, there)
             case "not-a-list" | "too-many-items":
-                return self._has_no_such_list(step)
+                if not isinstance(step.for_each, Ref):
+                    return True
+                listed = self.samples.reading(list_behind(step.for_each), None)
+                if not isinstance(listed, Schema):
+                    return isinstance(listed, Absent)
+                most = min(step.max_items, self.limits.items)
+                fitting = Schema.load({"type": "array", "maxItems": most})
+                return assignable(listed, fitting) is Verdict.NO
             case "argument-type" | "argument-value" | "missing-argument" | "unknown-argument":
                 return self._never_fits(step, failure)
             case "too-many-calls":
@@ -117,15 +124,6 @@ class _Certainty(NamedTuple):
 
     def _all_written(self, step: Step, there: list[Use]) -> bool:
         return all(self.samples.reading(use.ref, step) is WRITTEN for use in there)
-
-    def _has_no_such_list(self, step: Step) -> bool:
-        if not isinstance(step.for_each, Ref):
-            return True
-        reading = self.samples.reading(list_behind(step.for_each), None)
-        if not isinstance(reading, Schema):
-            return isinstance(reading, Absent)
-        most = min(step.max_items, self.limits.items)
-        return assignable(reading, Schema.load({"type": "array", "maxItems": most})) is Verdict.NO
 
     def _never_fits(self, step: Step, failure: Failure) -> bool:
         if given := self._at_or_above(step, failure.pointer):
@@ -187,12 +185,25 @@ class _Simulation:
         self._tools = tools
         self._samples = SampleValues(plan.plan, tools, recordings)
         self._limits = limits
-        self._calls = _call_bounds(plan, tools, self._samples, limits)
+        self._calls: dict[str, CallBounds] = {}
+        for step in plan.plan.steps:
+            least, most = _items(step, self._samples, limits)
+            tries = 1 + step.retries if tools[step.tool].may_repeat else 1
+            pages = 1 if step.pages is None else step.max_pages
+            most = min(most * pages, limits.calls) * tries
+            self._calls[step.id] = CallBounds(0 if step.id in plan.skippable else least, most)
         bounds = self._calls.values()
         self._total = CallBounds(sum(c.least for c in bounds), sum(c.most for c in bounds))
         self._certainty = _Certainty(self._samples, limits, self._total.least)
         self._steps = self._samples.steps
-        self._excluded = self._unreadable()
+        # the steps that read undeclared values, and those that need them
+        self._excluded: dict[str, str] = {}
+        for name in plan.order:
+            step, found = self._steps[name], self._excluded
+            lost = next((ref.step for _, ref in step_refs(step) if ref.step in found), None)
+            reason = self._samples.unreadable(step) if lost is None else f"It needs step {lost!r}."
+            if reason is not None:
+                found[name] = reason
         self._scenarios: list[Scenario] = []
         self._unsure: dict[str, str] = {}
         self._succeeded: set[str] = set()
@@ -203,7 +214,13 @@ class _Simulation:
         """Simulate all scenarios, and return their results."""
         included = self._included()
         for case in self._cases(included):
-            await self._simulate(included, case)
+            steps = tuple(  # a condition is decided, and its value still read
+                replace(s, when=s.when and When(s.when.value, s.id not in case.closed))
+                for s in included.plan.steps
+            )
+            simulated = replace(included, plan=replace(included.plan, steps=steps))
+            ended = await run(simulated, self._stand_ins(case.turn), limits=self._limits)
+            self._take(ended, case)
         acting = tuple(
             EffectBounds(name, step.tool, self._tools[step.tool].effects, self._calls[name])
             for name, step in self._steps.items()
@@ -231,17 +248,6 @@ class _Simulation:
                 if lost:
                     found[name] = f"It needs step {lost[0]!r}."
         return tuple(Unchecked(name, found[name]) for name in self._steps if name in found)
-
-    def _unreadable(self) -> dict[str, str]:
-        """Return the steps that read undeclared values, and those that need them."""
-        found: dict[str, str] = {}
-        for name in self._plan.order:
-            step = self._steps[name]
-            lost = next((ref.step for _, ref in step_refs(step) if ref.step in found), None)
-            reason = self._samples.unreadable(step) if lost is None else f"It needs step {lost!r}."
-            if reason is not None:
-                found[name] = reason
-        return found
 
     def _included(self) -> ExecutionPlan:
         """Return the plan without the steps that cannot be simulated, and without effects."""
@@ -278,16 +284,8 @@ class _Simulation:
                 found.append(_Case(f"{all_hold}, recordings from {turn + 1}", turn=turn))
         return found
 
-    async def _simulate(self, included: ExecutionPlan, case: _Case) -> None:
-        steps = tuple(  # a condition is decided, and its value still read
-            replace(s, when=s.when and When(s.when.value, s.id not in case.closed))
-            for s in included.plan.steps
-        )
-        ended = await run(
-            replace(included, plan=replace(included.plan, steps=steps)),
-            self._stand_ins(case.turn),
-            limits=self._limits,
-        )
+    def _take(self, ended: Run, case: _Case) -> None:
+        """Take in the run of a scenario."""
         states = {name: step.state for name, step in ended.steps.items()}
         self._scenarios.append(Scenario(case.description, states))
         for name, step in ended.steps.items():
@@ -306,7 +304,7 @@ class _Simulation:
         found: dict[str, Tool] = {}
         for tool in (self._tools[name] for name in {step.tool for step in self._steps.values()}):
             # sample values were already checked against the narrower schema of their step
-            output = tool.raw_output if self._samples.has_recording(tool.name) else None
+            output = tool.raw_output if tool.name in self._samples.recorded_tools else None
             found[tool.name] = replace(
                 tool, call=call, raw_output=output, effects=Effects.READ, compute_output=None,
                 source="",
@@ -366,20 +364,6 @@ class _Simulation:
 
 def _succeeded(step: StepRun) -> bool:
     return step.state is StepState.SUCCEEDED and step.error is None
-
-
-def _call_bounds(
-    plan: ExecutionPlan, tools: Toolbox, samples: SampleValues, limits: Limits
-) -> dict[str, CallBounds]:
-    """Return the minimum and maximum number of calls of each step, in the written order."""
-    found, skippable = dict[str, CallBounds](), plan.skippable
-    for step in plan.plan.steps:
-        least, most = _items(step, samples, limits)
-        tries = 1 + step.retries if tools[step.tool].may_repeat else 1
-        pages = 1 if step.pages is None else step.max_pages
-        most = min(most * pages, limits.calls) * tries
-        found[step.id] = CallBounds(0 if step.id in skippable else least, most)
-    return found
 
 
 def _items(step: Step, samples: SampleValues, limits: Limits) -> tuple[int, int]:

@@ -14,7 +14,7 @@ from msgspec.structs import asdict
 
 from toolplan.base.shown import Shown, short
 from toolplan.events import Partial, Run, RunState, StepState, part_to_json
-from toolplan.plan.model import Plan, Step
+from toolplan.plan.model import Plan, Step, refs, sinks
 from toolplan.plan.path import Json
 from toolplan.policy.execution_plan import ExecutionPlan
 from toolplan.show.answer.insights import InsightFunction
@@ -22,7 +22,6 @@ from toolplan.show.answer.sections import (
     ROWS,
     Section,
     Style,
-    result_steps,
     results_of,
     section_of,
     size_text,
@@ -167,7 +166,8 @@ def answer(
         if each.step not in continued
     )
     problems = _problems(run, steps)
-    left_out = continued | {*result_steps(plan)}
+    ends = sinks(plan) if plan.output is None else (ref.step for ref in refs(plan.output))
+    left_out = continued.union(ends)
     on_the_way: list[str] = []
     for name, step in steps.items():
         ran = run.steps.get(name)
@@ -175,13 +175,8 @@ def answer(
             is_each = step.for_each is not None
             shape = shape_of(ran.output, places.get(name, NO_HINTS), each=is_each)
             on_the_way.append(f"{printable(name)}: {size_text(shape, step.tool)}")
-    return Answer(
-        headline=_headline(run, sections, problems, steps),
-        sections=sections,
-        problems=problems,
-        on_the_way=tuple(on_the_way),
-        partial=_parts(run),
-    )
+    headline, parts = _headline(run, sections, problems, steps), _parts(run)
+    return Answer(headline, sections, problems, tuple(on_the_way), parts)
 
 
 def _headline(

@@ -69,8 +69,12 @@ def row_insights(
         said = [(c.name, text) for c in columns if c.kind is kind and (text := say(c))]
         return [Insight(f"{cell(name)}: {text}.", step, (name,)) for name, text in said]
 
+    same = [column for column in columns if column.kind is Kind.CONSTANT][:_MOST_CONSTANTS]
+    every = "Both" if len(rows) == 2 else f"All {_count(len(rows))}"
+    parts = "; ".join(f"{cell(column.name)} is {cell(column.value)}" for column in same)
+    names = tuple(column.name for column in same)
     kinds = (
-        _constants(step, columns, len(rows)),
+        [Insight(f"{every}: {parts}.", step, names)] if same else [],
         of_kind(Kind.DATES, _span),
         _trends(step, columns, len(rows), thresholds) if whole else (),
         of_kind(Kind.CATEGORIES, lambda column: _shares(column, len(rows))),
@@ -153,14 +157,6 @@ def adds_up(column: Column) -> bool:
     if words & _RATIO_WORDS or "/" in column.unit:
         return False
     return bool(column.unit) or bool(words & _AMOUNTS)
-
-
-def _constants(step: str, columns: Sequence[Column], total: int) -> Iterator[Insight]:
-    same = [column for column in columns if column.kind is Kind.CONSTANT][:_MOST_CONSTANTS]
-    if same:
-        every = "Both" if total == 2 else f"All {_count(total)}"
-        parts = "; ".join(f"{cell(column.name)} is {cell(column.value)}" for column in same)
-        yield Insight(f"{every}: {parts}.", step, tuple(column.name for column in same))
 
 
 def _span(column: Column) -> str:

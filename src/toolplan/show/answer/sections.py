@@ -154,7 +154,10 @@ def section_of(
                 return found
             output = run.steps[result.step].output
             calls = len(output) if repeats and isinstance(output, list) else 1
-            return replace(found, summary=_summary_of_calls(result.step, tool, shape, calls))
+            rows = _counted(len(shape.rows), shape.hints.entity) if shape.rows else "no rows"
+            times = "once" if calls == 1 else f"{number_text(calls, grouped=True)} times"
+            done = f"was called {times} and returned {rows}" if calls else "was not called"
+            return replace(found, summary=f"{printable(tool)} {done} [{result.step}].")
         case Record():
             return _section_of_record(result.step, title, shape)
         case Single(value):
@@ -205,6 +208,11 @@ def _section_of_rows(step: str, tool: str, shape: Rows, style: Style) -> Section
         is_first = column.is_unique or (computed and column.kind is Kind.NUMBERS)
         return 0 if is_first else _RANKS.get(column.kind, 1)
 
+    def is_numeric(column: Column) -> bool:
+        first = shape.rows[0].get(column.name)
+        is_number = isinstance(first, int | float) and not isinstance(first, bool)
+        return column.kind is Kind.NUMBERS or is_number
+
     # empty and constant columns are hidden first; one row is shown as a list of fields
     kept = columns[:_MOST_FIELDS] if total == 1 else sorted(columns, key=rank)[:_MOST_COLUMNS]
     shown = [column for column in columns if column in kept]
@@ -217,7 +225,7 @@ def _section_of_rows(step: str, tool: str, shape: Rows, style: Style) -> Section
         shown=tuple(shape.rows[: max(style.rows, _SMALL if computed else 0)]),
         hidden=tuple(column.name for column in columns if column not in kept),
         insights=(*notes, *insights),
-        numeric=tuple(_is_numeric(column, shape.rows) for column in shown),
+        numeric=tuple(map(is_numeric, shown)),
         is_complete=total == 1 and not entity and len(columns) <= _MOST_SAID,
         ranks=tuple(map(rank, shown)),
     )
@@ -236,16 +244,6 @@ def _summary_of_rows(
     verb = "was" if total == 1 else "were"
     gave = "" if entity else f" by {tool}"
     return f"{_counted(total, entity)} {verb} found{gave} [{step}]."
-
-
-def _summary_of_calls(step: str, tool: str, shape: Rows, calls: int) -> str:
-    """Describe what calls with effects have done: they find nothing."""
-    tool = printable(tool)
-    if not calls:
-        return f"{tool} was not called [{step}]."
-    times = "once" if calls == 1 else f"{number_text(calls, grouped=True)} times"
-    rows = _counted(len(shape.rows), shape.hints.entity) if shape.rows else "no rows"
-    return f"{tool} was called {times} and returned {rows} [{step}]."
 
 
 def _section_of_record(step: str, tool: str, shape: Record) -> Section:
@@ -292,13 +290,6 @@ def _caller_insights(
     return tuple(Insight(text, step) for text in kept)
 
 
-def _is_numeric(column: Column, rows: Sequence[Row]) -> bool:
-    if column.kind is Kind.NUMBERS:
-        return True
-    first = rows[0].get(column.name) if rows else None
-    return isinstance(first, int | float) and not isinstance(first, bool | None)
-
-
 def _pairs(row: Row, names: Sequence[str]) -> str:
     more = "" if len(names) <= _MOST_COLUMNS else ", …"
     text = ", ".join(f"{cell(n)}: {cell(row.get(n))}" for n in names[:_MOST_COLUMNS])
@@ -319,13 +310,6 @@ def results_of(plan: Plan, run: Run) -> tuple[Result, ...]:
         found = (step for step in sinks(plan) if _gave(run, step))
         return tuple(Result(step, (), run.steps[step].output) for step in found)
     return tuple(_named(plan.output, run.output, run, ""))
-
-
-def result_steps(plan: Plan) -> tuple[str, ...]:
-    """Return the ids of the steps of the results, each once."""
-    if plan.output is None:
-        return sinks(plan)
-    return tuple(dict.fromkeys(ref.step for ref in refs(plan.output)))
 
 
 def _named(value: Value, output: Json, run: Run, name: str) -> Iterator[Result]:

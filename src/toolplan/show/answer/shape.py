@@ -192,10 +192,14 @@ def _rows_of_each(outputs: Sequence[Json], hints: Hints) -> Rows:
     if given and len(lists) == len(shapes):
         joined = [row for shape in lists for row in shape.rows]
         counted = sum(shape.counted or len(shape.rows) for shape in lists)
+        values: dict[str, dict[str, Json]] = {}  # beside the lists, each once
+        for name, value in (pair for shape in lists for pair in shape.beside.items()):
+            values.setdefault(name, {})[repr(value)] = value
+        each = {name: [*found.values()] for name, found in values.items()}
         return Rows(
             joined,
             next((shape.hints for shape in lists if shape.rows), lists[0].hints),
-            _beside_all(lists),
+            {name: found[0] if len(found) == 1 else found for name, found in each.items()},
             counted if counted > len(joined) else None,
             gaps,
             any(shape.plain for shape in lists),
@@ -204,15 +208,6 @@ def _rows_of_each(outputs: Sequence[Json], hints: Hints) -> Rows:
     if given and len(records) == len(shapes):
         return Rows([shape.fields for shape in records], records[0].hints, gaps=gaps)
     return replace(_rows(given, hints), gaps=gaps)
-
-
-def _beside_all(lists: Sequence[Rows]) -> Row:
-    """Return the values beside the lists of several calls: one, or a list of different ones."""
-    found: dict[str, dict[str, Json]] = {}
-    for name, value in (pair for shape in lists for pair in shape.beside.items()):
-        found.setdefault(name, {})[repr(value)] = value
-    each = {name: [*values.values()] for name, values in found.items()}
-    return {name: values[0] if len(values) == 1 else values for name, values in each.items()}
 
 
 def reported_failure(output: Json, *, each: bool = False) -> str:

@@ -315,9 +315,9 @@ def check_claims(text: str, evidence: Evidence) -> tuple[Claim, ...]:
     return tuple(sorted(claims, key=lambda claim: claim.span))
 
 
-def _leaves(value: Json, name: str = "") -> Iterator[tuple[str, Json]]:
+def _leaves(output: Json) -> Iterator[tuple[str, Json]]:
     """Yield the texts, numbers and constants of an output, each with the name of its field."""
-    left: list[tuple[str, Json]] = [(name, value)]
+    left: list[tuple[str, Json]] = [("", output)]
     while left:
         name, value = left.pop()
         if isinstance(value, dict):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
@@ -19,15 +20,12 @@ from toolplan.events import Run, RunState, StepState
 from toolplan.plan.path import Json
 from toolplan.providers import Message, Model, ModelError, ModelRequest, complete
 from toolplan.show.answer import Answer
-from toolplan.show.answer.sections import Section
-from toolplan.show.answer.shape import NO_HINTS, Row, Rows, shape_of
+from toolplan.show.answer.shape import NO_HINTS, Rows, shape_of
 from toolplan.show.printable import count_text, cut, number_text, printable, visible
 from toolplan.show.summary.claims import Claim, check_claims, evidence_of
 from toolplan.show.summary.text import (
     Format,
     computed_text,
-    first_chars,
-    first_words,
     in_markdown,
     notes_text,
     safe_text,
@@ -76,7 +74,12 @@ def summary_request(
     """Return the request for a summary of at most `length` words, with `rows_bytes` of rows."""
     results = _lines(_analysis(answer), _ANALYSIS_BYTES)
     for at, section in enumerate(answer.sections):
-        rows = ({"step": section.step, "row": dict(row)} for row in _rows_of(section, run))
+        every, step = section.shown, run.steps.get(section.step)
+        if step is not None and step.state is StepState.SUCCEEDED:
+            shape = shape_of(step.output, NO_HINTS)
+            if isinstance(shape, Rows) and len(shape.rows) == section.total:
+                every = tuple(shape.rows)  # they are the output of the step
+        rows = ({"step": section.step, "row": dict(row)} for row in every)
         shown = _lines(rows, rows_bytes // (len(answer.sections) - at))
         rows_bytes -= sum(map(_size, shown))
         results += shown
@@ -107,16 +110,6 @@ def _analysis(answer: Answer) -> Iterator[Mapping[str, Json]]:
             yield {"step": section.step, "insight": insight.text}
     if answer.on_the_way:
         yield {"on the way": [*answer.on_the_way]}
-
-
-def _rows_of(section: Section, run: Run) -> Sequence[Row]:
-    """Return all rows of the section if they are the output of its step, else the shown ones."""
-    step = run.steps.get(section.step)
-    if step is not None and step.state is StepState.SUCCEEDED:
-        shape = shape_of(step.output, NO_HINTS)
-        if isinstance(shape, Rows) and len(shape.rows) == section.total:
-            return shape.rows
-    return section.shown
 
 
 def _lines(values: Iterable[Mapping[str, Json]], most: int) -> list[str]:
@@ -250,9 +243,14 @@ class Summariser:
             reason = printable(error.with_help).rstrip(". ")
             return self._failed(f"{reason} [{printable(error.code)}]")
         evidence = evidence_of(answer, run, question)
-        raw = first_chars(reply.text, self._length * _CHARS_A_WORD)
+        raw, most = reply.text, self._length * _CHARS_A_WORD
+        if len(raw) > most:  # a last word that is cut is left out
+            end = max(raw.rfind(space, 0, most) for space in " \n")
+            raw = raw[: end if end > 0 else most]
         text, hosts = safe_text(raw, evidence.texts.__contains__, markdown=is_markdown)
-        said = first_words(text, self._length)
+        ends = [match.end() for match in re.finditer(r"\S+", text)]
+        is_cut = len(ends) > self._length
+        said = f"{text[: ends[self._length - 1]]} …" if is_cut else text
         if not said:
             return self._failed("the model wrote nothing")
         claims = check_claims(said, evidence)
@@ -261,7 +259,7 @@ class Summariser:
             notes.append(f"{'⚠' if is_markdown else '[?]'} not found in the results: {names}.")
         if hosts:
             notes.append(f"Links were removed (answer-link): {', '.join(hosts)}.")
-        if raw != reply.text or said != text:
+        if raw != reply.text or is_cut:
             notes.append(f"Cut at {count_text(self._length, 'word')}.")
         words = said
         for claim in reversed(claims):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
-from typing import Final, Literal, NamedTuple, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 from toolplan.show.answer import Answer
 from toolplan.show.document import (
@@ -59,23 +59,22 @@ _CODE = re.compile(r"`+([^`\n]+)`+")
 _SPECIAL = re.compile(r"([\\`*_\[\]<>|~#])")
 
 
-class SafeText(NamedTuple):
-    """A text without links, and the hosts of those that were removed."""
-
-    text: str
-    hosts: tuple[str, ...]
-
-
-def safe_text(text: str, is_known: Callable[[str], bool], *, markdown: bool = False) -> SafeText:
-    """Return a model's `text` without escape sequences and links; plain unless `markdown`.
+def safe_text(
+    text: str, is_known: Callable[[str], bool], *, markdown: bool = False
+) -> tuple[str, tuple[str, ...]]:
+    r"""Return a model's `text` without escape sequences and links; plain unless `markdown`.
 
     An address that `is_known` in the results stays as text (in `markdown` as code); of any other
-    only the host is shown.
+    only the host is shown. Beside the text it returns the hosts of links that were removed.
 
-    >>> safe_text("**see** [here](http://a.example/x?q=1)", lambda address: False).text
-    'see here (link to a.example removed)'
+    >>> safe_text("## A\n* **see** `c` [here](http://a.example/x?q=1)", lambda address: False)[0]
+    'A\n• see c here (link to a.example removed)'
     """
-    text = cleaned(text) if markdown else without_markup(cleaned(text))
+    text = cleaned(text)
+    if not markdown:  # the words, and bullets as such
+        text = _BULLET.sub(r"\1• ", _HEADING.sub("", _FENCE.sub("", text)))
+        text = _STRONG.sub(lambda match: match[1] or match[2], text)
+        text = _CODE.sub(r"\1", _SLANTED.sub(r"\1", text))
     hosts: dict[str, None] = {}
 
     def shown(address: str) -> str:
@@ -87,7 +86,7 @@ def safe_text(text: str, is_known: Callable[[str], bool], *, markdown: bool = Fa
         return f"(link to {host} removed)"
 
     text = "\n".join(_without_links(line, shown) for line in text.split("\n"))
-    return SafeText(text.strip(), tuple(hosts)[:_MOST_HOSTS])
+    return text.strip(), tuple(hosts)[:_MOST_HOSTS]
 
 
 def cleaned(text: str) -> str:
@@ -104,35 +103,6 @@ def cleaned(text: str) -> str:
             if char == "\n" or (char != _BLANK and unicodedata.category(char) not in _UNSAFE)
         )
     return _BLANK_LINES.sub("\n\n", text)
-
-
-def without_markup(text: str) -> str:
-    r"""Return Markdown `text` as plain text: the words, bullets as such.
-
-    >>> without_markup("## A\n* **b** `c`")
-    'A\n• b c'
-    """
-    text = _BULLET.sub(r"\1• ", _HEADING.sub("", _FENCE.sub("", text)))
-    text = _STRONG.sub(lambda match: match[1] or match[2], text)
-    return _CODE.sub(r"\1", _SLANTED.sub(r"\1", text))
-
-
-def first_words(text: str, most: int) -> str:
-    """Return the first `most` words of `text`, with an ellipsis for the rest.
-
-    >>> first_words("a b  c", 2), first_words("a b", 2)
-    ('a b …', 'a b')
-    """
-    ends = [match.end() for match in re.finditer(r"\S+", text)]
-    return text if len(ends) <= most else f"{text[: ends[most - 1]]} …"
-
-
-def first_chars(text: str, most: int) -> str:
-    """Return at most `most` characters of `text`, without a last word that is cut."""
-    if len(text) <= most:
-        return text
-    end = max(text.rfind(space, 0, most) for space in " \n")
-    return text[: end if end > 0 else most]
 
 
 def in_markdown(text: str) -> str:

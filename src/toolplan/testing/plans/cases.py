@@ -10,6 +10,7 @@ import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 from msgspec.structs import asdict
 
+from toolplan.app.settings import file_fault
 from toolplan.base.errors import ToolplanError
 from toolplan.plan.canonical import load
 from toolplan.plan.model import Plan
@@ -100,29 +101,28 @@ def read_cases(path: Path) -> CaseFile:
         CaseError: it cannot be read, or a field is wrong; the message names the place.
     """
     try:
-        read = msgspec.convert(_read(path), _File)
+        read = msgspec.convert(read_yaml(read_text(path), max_depth=_DEPTH).value, _File)
+    except YamlError as error:
+        raise CaseError(f"{path}:{error.line}: {error}", "Fix the file there.") from None
     except msgspec.ValidationError as error:
         raise CaseError(f"{path}: {error}.", _EXAMPLE) from None
     cases: list[Case] = []
     for at, each in enumerate(read.tests):
         test = _Question(each) if isinstance(each, str) else each
-        place = f"{path}: tests[{at}].expect"
-        expect = None if test.expect is UNSET else _expectation(place, test.expect)
+        expect, place = None, f"{path}: tests[{at}].expect"
+        if test.expect is not UNSET:
+            given = {name: v for name, v in asdict(test.expect).items() if v is not UNSET}
+            if not given:
+                raise CaseError(f"{place} expects nothing.", _EXAMPLE)
+            if given.get("no_plan") and len(given) > 1:
+                said = "must be alone: without a plan nothing else can be expected."
+                raise CaseError(f"{place}.no_plan {said}", _EXAMPLE)
+            for name in given.keys() & {"plan", "includes"}:
+                given[name] = _plan(f"{place}.{name}", given[name])
+            expect = Expectation(**given)
         day = test.today or read.today
         cases.append(Case(test.question, None if day is None else day.isoformat(), expect))
     return CaseFile(path, tuple(cases), read.tools, read.planner, read.model)
-
-
-def _expectation(place: str, expect: _Expect) -> Expectation:
-    given = {name: each for name, each in asdict(expect).items() if each is not UNSET}
-    if not given:
-        raise CaseError(f"{place} expects nothing.", _EXAMPLE)
-    if given.get("no_plan") and len(given) > 1:
-        said = f"{place}.no_plan must be alone: without a plan nothing else can be expected."
-        raise CaseError(said, _EXAMPLE)
-    for name in given.keys() & {"plan", "includes"}:
-        given[name] = _plan(f"{place}.{name}", given[name])
-    return Expectation(**given)
 
 
 def _plan(place: str, written: Json) -> Plan:
@@ -132,13 +132,6 @@ def _plan(place: str, written: Json) -> Plan:
         reason = "" if first is None else f" {first.pointer}: {first.message}"
         raise CaseError(f"{place} is not a plan.{reason}")
     return parsed.plan
-
-
-def _read(path: Path) -> Json:
-    try:
-        return read_yaml(read_text(path), max_depth=_DEPTH).value
-    except YamlError as error:
-        raise CaseError(f"{path}:{error.line}: {error}", "Fix the file there.") from None
 
 
 def read_text(path: Path) -> str:
@@ -155,8 +148,6 @@ def read_text(path: Path) -> str:
             raise CaseError(said, "Write the questions into several files.")
         return raw.decode("utf-8")
     except OSError as error:
-        reason = error.strerror or type(error).__name__
-        raise CaseError(f"{path}: {reason}.", "Name a file of plan tests.") from None
+        raise CaseError(f"{path}: {file_fault(error)}.", "Name a file of plan tests.") from None
     except UnicodeDecodeError as error:
-        said = f"{path}: not UTF-8 text (byte {error.start})."
-        raise CaseError(said, "Save it as UTF-8.") from None
+        raise CaseError(f"{path}: {file_fault(error)}.", "Save it as UTF-8.") from None

@@ -91,12 +91,11 @@ def _expected(row: Mapping[str, Json], tools: Toolbox) -> Expectation | None:
             case _:
                 return None
     accepted = row.get("accept")
-    values = tuple(map(_values, accepted)) if isinstance(accepted, list) else ()
+    values = tuple(
+        each.get("accept") if isinstance(each, dict) else None
+        for each in (accepted if isinstance(accepted, list) else ())
+    )
     return Expectation(Plan(tuple(steps)), accept=values)
-
-
-def _values(accepted: Json) -> Json:
-    return accepted.get("accept") if isinstance(accepted, dict) else None
 
 
 def _object(place: Path | str, text: str) -> dict[str, Json]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from time import perf_counter
 from typing import Literal as Choice
 from typing import TypeAlias
@@ -15,7 +15,7 @@ from toolplan.base.errors import ToolplanError
 from toolplan.compiler.rules.invented_literal import invented_literal
 from toolplan.plan.model import Literal, Plan, Step
 from toolplan.planners import Draft
-from toolplan.providers import Usage, total
+from toolplan.providers import Usage
 from toolplan.schema.tool import Toolbox
 from toolplan.testing.plans.cases import Case
 from toolplan.testing.plans.recorded import Recorded
@@ -49,24 +49,6 @@ class Measured(Struct, frozen=True):
     usage: Usage
 
 
-class Figures(Struct, frozen=True):
-    """Sums over the questions of one model and prompt.
-
-    `first_draft` counts plans without a repair, `repaired` those that were right after one.
-    """
-
-    asked: int
-    right: int
-    wrong: int
-    asked_back: int
-    failed: int
-    first_draft: int
-    repaired: int
-    invented: int
-    seconds: float
-    usage: Usage
-
-
 async def measured(app: App, case: Case, recorded: Recorded) -> Measured:
     """Ask one question, and call no tool."""
     before, started = app.tracker.usage, perf_counter()
@@ -87,26 +69,31 @@ async def measured(app: App, case: Case, recorded: Recorded) -> Measured:
             outcome = "asked" if problems else "right"
         found = () if asked.compiled is None else asked.compiled.diagnostics
         invented = sum(each.code == invented_literal.code for each in found)
-    used = _since(before, app.tracker.usage)
-    took = perf_counter() - started
+    took, after = perf_counter() - started, app.tracker.usage
+    used = Usage(
+        after.calls - before.calls,
+        after.input_tokens - before.input_tokens,
+        after.output_tokens - before.output_tokens,
+        None if after.cost_usd is None else after.cost_usd - (before.cost_usd or 0.0),
+        after.cached_tokens - before.cached_tokens,
+    )
     return Measured(case, outcome, tuple(problems), drafts, invented, took, used)
 
 
 def without_defaults(plan: Plan, tools: Toolbox) -> Plan:
     """Return `plan` without the arguments whose value is the default that their tool declares."""
-    return replace(plan, steps=tuple(_without_defaults(step, tools) for step in plan.steps))
-
-
-def _without_defaults(step: Step, tools: Toolbox) -> Step:
-    schema = tools[step.tool].raw_input if step.tool in tools else None
-    named = schema.get("properties") if isinstance(schema, dict) else None
-    defaults = {
-        name: Literal(about["default"])
-        for name, about in (named.items() if isinstance(named, dict) else ())
-        if isinstance(about, dict) and "default" in about
-    }
-    args = {name: each for name, each in step.args.items() if each != defaults.get(name)}
-    return replace(step, args=args)
+    steps: list[Step] = []
+    for step in plan.steps:
+        schema = tools[step.tool].raw_input if step.tool in tools else None
+        named = schema.get("properties") if isinstance(schema, dict) else None
+        defaults = {
+            name: Literal(about["default"])
+            for name, about in (named.items() if isinstance(named, dict) else ())
+            if isinstance(about, dict) and "default" in about
+        }
+        args = {name: each for name, each in step.args.items() if each != defaults.get(name)}
+        steps.append(replace(step, args=args))
+    return replace(plan, steps=tuple(steps))
 
 
 def _bare(case: Case, tools: Toolbox) -> Case:
@@ -116,31 +103,20 @@ def _bare(case: Case, tools: Toolbox) -> Case:
     return replace(case, expect=replace(expect, plan=without_defaults(expect.plan, tools)))
 
 
-def figures(results: Iterable[Measured]) -> Figures:
-    """Return the sums of `results`."""
-    listed = list(results)
-    outcomes = [each.outcome for each in listed]
-    planned = [each for each in listed if each.drafts and each.outcome != "failed"]
-    return Figures(
-        len(listed),
-        outcomes.count("right"),
-        outcomes.count("wrong"),
-        outcomes.count("asked"),
-        outcomes.count("failed"),
-        sum(each.drafts == 1 for each in planned),
-        sum(each.drafts > 1 and each.outcome == "right" for each in planned),
-        sum(each.invented > 0 for each in listed),
-        sum(each.seconds for each in listed),
-        total(each.usage for each in listed),
-    )
+def figures(results: Sequence[Measured]) -> dict[str, int]:
+    """Return how many of `results` had which outcome, by name.
 
-
-def _since(before: Usage, after: Usage) -> Usage:
-    cost = None if after.cost_usd is None else after.cost_usd - (before.cost_usd or 0.0)
-    return Usage(
-        after.calls - before.calls,
-        after.input_tokens - before.input_tokens,
-        after.output_tokens - before.output_tokens,
-        cost,
-        after.cached_tokens - before.cached_tokens,
-    )
+    `first_draft` counts plans without a repair, `repaired` those that were right after one.
+    """
+    outcomes = [each.outcome for each in results]
+    planned = [each for each in results if each.drafts and each.outcome != "failed"]
+    return {
+        "asked": len(results),
+        "right": outcomes.count("right"),
+        "wrong": outcomes.count("wrong"),
+        "asked_back": outcomes.count("asked"),
+        "failed": outcomes.count("failed"),
+        "first_draft": sum(each.drafts == 1 for each in planned),
+        "repaired": sum(each.drafts > 1 and each.outcome == "right" for each in planned),
+        "invented": sum(each.invented > 0 for each in results),
+    }

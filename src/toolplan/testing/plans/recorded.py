@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from toolplan.app.settings import file_fault
 from toolplan.plan.canonical import dump, load
 from toolplan.plan.model import Plan
 from toolplan.plan.path import Json
@@ -63,8 +64,7 @@ class Recorded:
         try:
             write_whole(self.path, text, mode=0o644)
         except OSError as error:
-            reason = error.strerror or type(error).__name__
-            raise CaseError(f"{self.path}: {reason}.") from None
+            raise CaseError(f"{self.path}: {file_fault(error)}.") from None
 
     def _unreadable(self) -> CaseError:
         return CaseError(
