@@ -153,7 +153,25 @@ def compile_plan(
     examined, context = _examine(plan, dialect, known, limits, policy, rules, times)
     if context is None or any(each.blocks for each in examined.diagnostics):
         return examined
-    return examined._replace(plan=_execution_plan(context, known, policy))
+    checked = context.plan
+    used = {step.tool: known[step.tool] for step in checked.steps}
+    # steps into which something flows that a person is asked about
+    asked_for = {each.step for each in context.flows if each.verdict is Verdict.ASK}
+    return examined._replace(
+        plan=ExecutionPlan(
+            plan=checked,
+            order=context.order,
+            needs=context.needs,
+            signatures={name: tool.signature for name, tool in used.items()},
+            effects=tuple(
+                s.id for s in checked.steps if used[s.tool].has_effects or s.id in asked_for
+            ),
+            digest=digest_of(checked, used, policy.to_json()),
+            policy=policy.to_json(),
+            unchecked_references=context.unchecked,
+            flows=context.flows,
+        )
+    )
 
 
 def _examine(
@@ -376,21 +394,3 @@ def _edit(document: Json, edit: Edit) -> None:
             place[int(last)] = value
         case _:
             return
-
-
-def _execution_plan(context: PlanContext, tools: Toolbox, policy: Policy) -> ExecutionPlan:
-    plan = context.plan
-    used = {step.tool: tools[step.tool] for step in plan.steps}
-    # steps into which something flows that a person is asked about
-    asked_for = {each.step for each in context.flows if each.verdict is Verdict.ASK}
-    return ExecutionPlan(
-        plan=plan,
-        order=context.order,
-        needs=context.needs,
-        signatures={name: tool.signature for name, tool in used.items()},
-        effects=tuple(s.id for s in plan.steps if used[s.tool].has_effects or s.id in asked_for),
-        digest=digest_of(plan, used, policy.to_json()),
-        policy=policy.to_json(),
-        unchecked_references=context.unchecked,
-        flows=context.flows,
-    )
