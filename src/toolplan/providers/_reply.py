@@ -300,7 +300,12 @@ class ReplyReader(Struct):
         Some send the objects of a stream without events around them, a line each.
         """
         try:
-            answers = _json_texts(self.body.decode())
+            answers: list[Json] = []  # the JSON values that stand in the text, one after the other
+            rest = self.body.decode().removeprefix("\ufeff").strip()
+            while rest or not answers:
+                value, end = _DECODER.raw_decode(rest)
+                answers.append(cast("Json", value))
+                rest = rest[end:].lstrip()
         except (ValueError, RecursionError):
             return bool(self.size) and not self.body.lstrip().startswith(b"{")
         content = self.content = ReplyContent()
@@ -311,21 +316,6 @@ class ReplyReader(Struct):
         if len(answers) > 1 and not content.known:
             self.oddity = "sent several JSON texts, none of which is a reply of a model"
         return len(answers) == 1 or content.finish is not None or not content.known
-
-
-def _json_texts(text: str) -> list[Json]:
-    """Return the JSON values that stand in `text`, one after the other.
-
-    Raises:
-        ValueError: there is something else.
-    """
-    found: list[Json] = []
-    rest = text.removeprefix("\ufeff").strip()
-    while rest or not found:
-        value, end = _DECODER.raw_decode(rest)
-        found.append(cast("Json", value))
-        rest = rest[end:].lstrip()
-    return found
 
 
 def _is_document(text: str) -> bool:
