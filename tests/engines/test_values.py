@@ -12,8 +12,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.plans_strategy import json_values
-from toolplan.engine._sizes import CONTAINER, FIELD, Budget, TooLarge, size_of
-from toolplan.engine._values import ResultUnusable, filled_output, rendered, snapshot
+from toolplan.engine._values import (
+    CONTAINER,
+    FIELD,
+    Budget,
+    ResultUnusable,
+    TooLarge,
+    filled_output,
+    rendered,
+    size_of,
+    snapshot,
+)
 from toolplan.engine._values import resolve as resolve_within
 from toolplan.plan.model import Array, Literal, Object, Ref, Template, Value
 from toolplan.plan.path import EVERY, Json, NotThere
