@@ -331,7 +331,11 @@ class Outline:
             case "call":
                 return self._call(found)
             case "think":
-                return self._think(found)
+                is_open = found.end() > self._last_close
+                close = None if is_open else _CLOSE_THINK.search(self._text, found.end())
+                # a tag that nothing closes is prose
+                self.noise["prose" if close is None else "a <think> block"] = None
+                return found.end() if close is None else close.end()
             case "orphan":  # the tag that opened it was cut: all before is thinking
                 for each in (self.calls, self.faults, self.closers, self._thoughts):
                     each.clear()
@@ -395,13 +399,6 @@ class Outline:
         if self._thoughts:
             self.noise["a closing thought"] = None
             self._thoughts.clear()
-
-    def _think(self, found: re.Match[str]) -> int:
-        is_open = found.end() > self._last_close
-        close = None if is_open else _CLOSE_THINK.search(self._text, found.end())
-        # a tag that nothing closes is prose
-        self.noise["prose" if close is None else "a <think> block"] = None
-        return found.end() if close is None else close.end()
 
     def _stray(self, found: re.Match[str]) -> None:
         """Read a line of the plan that begins as a call: one was meant, or it was cut off."""

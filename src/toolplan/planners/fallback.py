@@ -82,7 +82,11 @@ class FallbackChain:
                 passed.append(Escalation(name, error.with_help))
                 continue
             if isinstance(proposal, Clarification) and name != last:
-                passed.append(Escalation(name, _reason(proposal)))
+                reason = proposal.question
+                if proposal.unexplained:
+                    words = ", ".join(map(repr, proposal.unexplained))
+                    reason = f"it did not understand {words}"
+                passed.append(Escalation(name, reason))
                 question = _with_draft(question, proposal)
                 continue
             if self._on_escalation is not None:
@@ -104,12 +108,6 @@ class FallbackChain:
         for planner in self._planners.values():
             if isinstance(planner, Remembering):
                 planner.drop(question, tools, draft)
-
-
-def _reason(proposal: Clarification) -> str:
-    if proposal.unexplained:
-        return f"it did not understand {', '.join(map(repr, proposal.unexplained))}"
-    return proposal.question
 
 
 def _with_draft(question: Question, proposal: Clarification) -> Question:

@@ -60,12 +60,7 @@ def signatures_text(tools: Iterable[Tool]) -> tuple[dict[str, str], dict[str, st
         tool: _STRINGS.sub(lambda found: choices.get(found[0], found[0]), text)
         for tool, text in texts.items()
     }
-    types, texts = _shared_objects(texts)
-    return types | {name: part for part, name in choices.items()}, texts
-
-
-def _shared_objects(texts: dict[str, str]) -> tuple[dict[str, str], dict[str, str]]:
-    """Return the object types that several of `texts` share, by name, and the texts with them."""
+    # the object types that several texts share get names
     parts = {part for text in texts.values() for part in _objects(text)}
     shared: dict[str, str] = {}
     # the longest first: their parts are then shared less often, or not at all
@@ -77,7 +72,7 @@ def _shared_objects(texts: dict[str, str]) -> tuple[dict[str, str], dict[str, st
         shared = {other: text.replace(part, name) for other, text in shared.items()}
         shared[name] = part
         texts = {tool: text.replace(part, name) for tool, text in texts.items()}
-    return shared, texts
+    return shared | {name: part for part, name in choices.items()}, texts
 
 
 def _objects(text: str) -> Iterator[str]:
