@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import Final, NamedTuple, NoReturn, TypeAlias
 
 from msgspec.structs import replace
@@ -276,15 +277,13 @@ def _with_old_values(found: Diagnostic, document: Json) -> Diagnostic:
     fix = found.fix
     if fix is None or not fix.safe:
         return found
-    edits = tuple(Edit(e.pointer, e.value, _value_at(document, e.pointer)) for e in fix.edits)
-    return replace(found, fix=replace(fix, edits=edits))
-
-
-def _value_at(document: Json, pointer: str) -> Json | Removed:
-    try:
-        return json_at(document, pointer)
-    except LookupError:
-        return REMOVED
+    edits: list[Edit] = []
+    for edit in fix.edits:
+        old: Json | Removed = REMOVED
+        with suppress(LookupError):
+            old = json_at(document, edit.pointer)
+        edits.append(Edit(edit.pointer, edit.value, old))
+    return replace(found, fix=replace(fix, edits=tuple(edits)))
 
 
 def output_schemas(plan: Plan, tools: Tools) -> dict[str, Json]:

@@ -84,7 +84,11 @@ class Vouched:
     def outputs(self, tool: str) -> Outputs:
         """Return the labels of a tool's outputs: the policy's, else the tool's own."""
         if tool not in self._own:
-            own, stated = _own_outputs(self._tools.get(tool)), self._read[0].get(tool)
+            known, own, stated = self._tools.get(tool), _NOTHING, self._read[0].get(tool)
+            if known is not None and known.output is not None and _is_own(known):
+                words = _Words(known.output).read()
+                trusts = tuple((path, _TRUSTS[word]) for path, word in words if word in _TRUSTS)
+                own = Outputs(trusts, tuple(path for path, word in words if word == "secret"))
             # a policy says what is trusted instead of the tool, and what is secret besides it
             found = stated and Outputs(stated.trusts, (*stated.secrets, *own.secrets))
             self._own[tool] = found or own
@@ -284,14 +288,6 @@ def _meets(pattern: Path, path: Path) -> bool:
 
 
 # Statements of the user's own tools about themselves, in `x-` keywords of their schemas
-
-
-def _own_outputs(tool: Tool | None) -> Outputs:
-    if tool is None or not _is_own(tool):
-        return _NOTHING
-    words = [] if tool.output is None else _Words(tool.output).read()
-    trusts = tuple((path, _TRUSTS[word]) for path, word in words if word in _TRUSTS)
-    return Outputs(trusts, tuple(path for path, word in words if word == "secret"))
 
 
 def _is_own(tool: Tool) -> bool:

@@ -80,7 +80,7 @@ def _spellings(value: Json, schema: Schema) -> Iterator[Json]:
                 yield from _of_json(plain)
             folded = _folded(value)
             yield from (each for each in _listed(schema) if _folded(each) == folded)
-            if (day := iso_date(value)) is not None and _is_format(schema, "date"):
+            if (day := iso_date(value)) is not None and is_date(schema):
                 yield day
             # "a, b" may mean two values, and "" none
             if value.strip() and _NO_LIST.fullmatch(value):
@@ -114,10 +114,6 @@ def _listed(schema: Schema) -> Iterator[str]:
             yield from (each for each in values if isinstance(each, str))
         if isinstance(constant := node.get("const"), str):
             yield constant
-
-
-def _is_format(schema: Schema, name: str) -> bool:
-    return any(node.get("format") == name for node in schema.nodes())
 
 
 def _folded(text: str) -> str:

@@ -317,12 +317,9 @@ def _identities(tool: Tool) -> Path | None:
     starts: list[Path] = [(), *((name,) for name in tool.signature.outputs)]
     for start in starts:
         path: Path = (*start, EVERY, "id")
-        if isinstance(at(output, path), Schema) and _is_list(output, start):
+        listed = at(output, start)
+        node: Json = listed.node if isinstance(listed, Schema) else None
+        is_list = isinstance(node, dict) and node.get("type") == "array"
+        if is_list and isinstance(at(output, path), Schema):
             return path
     return None
-
-
-def _is_list(output: Schema, path: Path) -> bool:
-    found = at(output, path)
-    node: Json = found.node if isinstance(found, Schema) else None
-    return isinstance(node, dict) and node.get("type") == "array"

@@ -273,7 +273,8 @@ def _facts(schema: Schema, node: Json, name: str) -> Iterator[str]:
     branches = _branches(schema, node)
     described = next((text for each in branches if (text := each.get("description"))), None)
     sentence = first_sentence(described) if isinstance(described, str) else ""
-    if sentence and _adds(sentence, name):
+    said = set(_WORD.findall(sentence.lower())) - _NO_WORDS
+    if not said <= set(_WORD.findall(name.lower().replace("_", " "))):
         yield json.dumps(sentence, ensure_ascii=False)
     items = [each["items"] for each in branches if "items" in each]
     for each in (*branches, *(part for one in items for part in _branches(schema, one))):
@@ -309,12 +310,6 @@ def first_sentence(text: str) -> str:
     end = next((found.end() for found in _END.finditer(line)), len(line))
     line = line[:end]
     return line if len(line) <= _SENTENCE else line[: _SENTENCE - 1] + "…"
-
-
-def _adds(sentence: str, name: str) -> bool:
-    """Return whether `sentence` says more than the name of the argument."""
-    words = set(_WORD.findall(sentence.lower())) - _NO_WORDS
-    return not words <= set(_WORD.findall(name.lower().replace("_", " ")))
 
 
 def _value(value: Json) -> str:
