@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from toolplan import schema as schemas
 from toolplan.plan.diagnostics import did_you_mean, near
-from toolplan.plan.path import EVERY, Json, Path, PathSyntaxError, parse_path, print_path
+from toolplan.plan.path import EVERY, Json, Path, PathSyntaxError, Segment, parse_path, print_path
 from toolplan.policy.labels import Label, Need, Source, Trust
 from toolplan.policy.policy import Keys, Policy
 from toolplan.schema import Absent, Schema
@@ -280,11 +280,15 @@ def _covers(pattern: Path, path: Path) -> bool:
 
 def _meets(pattern: Path, path: Path) -> bool:
     """Return whether one of the two may select something below the other."""
-    return all(
-        one == other
-        or (EVERY in (one, other) and not (isinstance(one, str) or isinstance(other, str)))
-        for one, other in zip(pattern, path, strict=False)
-    )
+    return all(map(_may_be_same, pattern, path))
+
+
+def _may_be_same(one: Segment, other: Segment) -> bool:
+    if one == other:
+        return True
+    if one is EVERY or other is EVERY:
+        return not isinstance(one, str) and not isinstance(other, str)
+    return False
 
 
 # Statements of the user's own tools about themselves, in `x-` keywords of their schemas
