@@ -82,7 +82,17 @@ class InFlightCalls:
         if not call.tool.has_effects:
             self._deadlines.start(call, self._timeout(call))
             self._start_task(call)
-        elif self._may_have_effects(call):
+            return
+        slot = (call.step.id, call.index)
+        # each attempt has a number of its own: the outcome of an earlier one is not that of this
+        call.attempt = call.first = self._effects.tries.get(slot, 0) + 1
+        is_begun = self._effects.begun.get(slot) and not call.tool.may_repeat
+        if is_begun and not self._decided_to_retry(call):
+            return
+        refusal = self._effects.take(slot)
+        if refusal is not None:
+            self._steps.call_ended(call, refusal)
+        else:
             self._open(call)
 
     def identity(self, call: InFlightCall) -> ToolCall:
@@ -170,23 +180,6 @@ class InFlightCalls:
         task = eager_task(self._run_call(call), loop, name, context)
         if call in self._deadlines.open:
             call.task = task
-
-    def _may_have_effects(self, call: InFlightCall) -> bool:
-        """Take the call's slot; if it may not be made, settle its outcome and return False."""
-        slot = (call.step.id, call.index)
-        # each attempt has a number of its own: the outcome of an earlier one is not that of this
-        call.attempt = call.first = self._effects.tries.get(slot, 0) + 1
-        if (
-            self._effects.begun.get(slot)
-            and not call.tool.may_repeat
-            and not self._decided_to_retry(call)
-        ):
-            return False
-        refusal = self._effects.take(slot)
-        if refusal is not None:
-            self._steps.call_ended(call, refusal)
-            return False
-        return True
 
     def _decided_to_retry(self, call: InFlightCall) -> bool:
         """Apply the decision about a call in doubt; return True to retry."""

@@ -92,23 +92,6 @@ def read_parts(step: Step, known: Mapping[str, tuple[Partial, ...]]) -> tuple[Pa
     return _parts_of(found, known)
 
 
-def run_parts(
-    stated: Value | None,
-    sinks: Iterable[str],
-    acting: Iterable[Step],
-    known: Mapping[str, tuple[Partial, ...]],
-) -> tuple[Partial, ...]:
-    """Return the parts of lists in the output of a plan, by default that of its `sinks`.
-
-    Those that the steps `acting` read are among them: what was changed, or skipped, is over them.
-    """
-    if not known:
-        return NO_PARTS
-    found = refs(stated) if stated is not None else (Ref(name) for name in sinks)
-    parts = [*_parts_of(found, known), *(p for step in acting for p in read_parts(step, known))]
-    return tuple({each.step: each for each in reversed(parts)}.values())[::-1]
-
-
 def _parts_of(
     found: Iterable[Ref], known: Mapping[str, tuple[Partial, ...]]
 ) -> tuple[Partial, ...]:
@@ -231,8 +214,13 @@ class Outcomes:
         """Emit the end of the run, with the output that the plan states; at most `most` bytes."""
         output, wrong = run_output(stated, self.outputs, self._graph.sinks, most)
         status = RunState.FAILED if wrong or self.failed else RunState.SUCCEEDED
-        parts = run_parts(stated, self._graph.sinks(), self.acting, self.partial)
-        self._emit(RunEnded(status, output, self._clock(), wrong, parts))
+        parts: list[Partial] = []
+        if self.partial:  # those in the output, and those by which something was changed or skipped
+            found = map(Ref, self._graph.sinks()) if stated is None else refs(stated)
+            parts += _parts_of(found, self.partial)
+            parts += (part for step in self.acting for part in read_parts(step, self.partial))
+        first = tuple({each.step: each for each in reversed(parts)}.values())[::-1]
+        self._emit(RunEnded(status, output, self._clock(), wrong, first))
 
     def take(self, ended: Iterable[tuple[InFlightCall, Json | Failure]]) -> None:
         """Record the outcomes of calls with effects that ended while they were cancelled."""

@@ -33,7 +33,6 @@ from toolplan.policy import defaults_of
 from toolplan.policy.approval import decider
 from toolplan.policy.consent import (
     Consent,
-    Effect,
     ValueApproval,
     answers_of,
     call_digest,
@@ -189,7 +188,12 @@ class Stage:
         await self._recorder.synced()  # a question that was answered is not lost with this process
         asked = [event for _, event in self._waiting.values()]
         shown = [effect_of(replace(event, args=copied(event.args))) for event in asked]
-        judgements = await self._judgements(shown)
+        judgements: dict[str, Consent] = {}
+        if (engine := self._approval.policy_engine) is not None:
+            # it is asked once: what it leaves to a person stays with that person
+            new = [each for each in shown if each.step not in self._left_to_person]
+            judgements = await judged(engine, self._plan, new)
+            self._left_to_person.update(each.step for each in new if each.step not in judgements)
         left = tuple(each for each in shown if each.step not in judgements)
         answers: dict[str, Consent] = {}
         if (decide := self._approval.decide) is not None and left:
@@ -222,19 +226,6 @@ class Stage:
         for position, indexes in items.items():
             self._steps.retake(position, indexes)
         return self._steps.start_waiting()
-
-    async def _judgements(self, effects: Iterable[Effect]) -> dict[str, Consent]:
-        """Return the decisions of the policy engine about `effects`, by step.
-
-        It is asked once: what it leaves to a person stays with that person.
-        """
-        engine = self._approval.policy_engine
-        if engine is None:
-            return {}
-        new = [each for each in effects if each.step not in self._left_to_person]
-        found = await judged(engine, self._plan, new)
-        self._left_to_person.update(each.step for each in new if each.step not in found)
-        return found
 
     def _note(self, consent: ConsentGiven) -> None:
         for item, digest in consent.calls:

@@ -181,7 +181,7 @@ def _text(ref: Ref, outputs: Outputs, budget: Budget, item: Json, index: int | N
     budget.take(found)
     if isinstance(found, str):
         return found
-    text = rendered(found)
+    text = json.dumps(found, separators=(",", ":"), ensure_ascii=False)
     budget.take(text)  # text with many escapes is several times as long as JSON
     return text
 
@@ -204,13 +204,6 @@ def field_of(ref: Ref, outputs: Outputs, budget: Budget) -> Json | NotAField:
             budget.take(found)
             return copied(found) if type(found) in _CONTAINERS else found
     return NOT_A_FIELD
-
-
-def rendered(value: Json) -> str:
-    """Return `value` for a template: text unchanged, anything else as compact JSON."""
-    if isinstance(value, str):
-        return value
-    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
 
 
 def _flat(result: object, size: int) -> tuple[Json, int] | None:
