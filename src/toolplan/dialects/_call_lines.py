@@ -260,14 +260,12 @@ def unsaid(plan: Plan, written: Syntax) -> Iterator[Diagnostic]:
         if not TOOL_NAME.fullmatch(step.tool) or step.tool == written.closer:
             what = f"{title} cannot write {shown(step.tool)} as the name of a tool."
             yield cannot(what, f"/steps/{at}/tool", step.id)
-        if step.thought is not None and not _is_thought(step.thought, written):
+        if step.thought is None:
+            continue
+        lines = Outline(f"{written.thought} {step.thought}\n{written.sample}", written)
+        if [call.thought for call in lines.calls] != [step.thought] or lines.noise:
             what = f"{title} has no thought that is empty or looks like a line of the plan."
             yield cannot(what, f"/steps/{at}/thought", step.id)
-
-
-def _is_thought(thought: str, written: Syntax) -> bool:
-    lines = Outline(f"{written.thought} {thought}\n{written.sample}", written)
-    return [call.thought for call in lines.calls] == [thought] and not lines.noise
 
 
 class Fault(NamedTuple):

@@ -223,7 +223,8 @@ class Scheduler:
                 return self._fail(position, verdict, 0)
             if not verdict:
                 reason = Failure("when-false", "Its condition does not hold.", "/when")
-                return self._skip(position, reason, behind_failure=False)
+                self.outcomes.skip(step.id, reason, behind_failure=False)
+                return self._settle(position)
         if step.for_each is not None:
             budget = Budget(min(self._options.value_size, self._list_bytes_left))
             items = items_of(step, step.for_each, self._outputs, self._limits, budget)
@@ -364,10 +365,6 @@ class Scheduler:
             return self._succeed(position, None, attempts, failure)
         self.outcomes.fail(step.id, failure, attempts)
         return self._settle(position)
-
-    def _skip(self, position: int, reason: Failure, behind_failure: bool) -> None:
-        self.outcomes.skip(self._steps[position].id, reason, behind_failure)
-        self._settle(position)
 
     def _settle(self, position: int) -> None:
         """Count a step as over, and release those that waited only for it."""
