@@ -235,6 +235,12 @@ def add_run(query: Query, driver: Driver, new: NewRun, beat: float | None) -> bo
     return driver.change(query, driver.sql.add_run, values, new.group)
 
 
+def is_written(query: Query, driver: Driver, new: NewRun) -> bool:
+    """Return whether `new` is there, written by this process."""
+    rows = query("SELECT owner, record FROM runs WHERE run = ?", (new.run,))
+    return rows == [(driver.owner, new.record)]
+
+
 def run_exists(run: str) -> JournalError:
     """Return the error of a new run whose name another has."""
     return JournalError("run-exists", f"There is a run {run!r} already.")

@@ -255,3 +255,28 @@ def results_of(
             step = steps[event.step]
             if isinstance(event, ItemEnded) == ("for_each" in step) and event.failure is None:
                 yield str(step["tool"]), event.output
+
+
+def recordings_of(
+    runs: Iterable[str],
+    results: Callable[[str, Collection[str]], Iterator[tuple[str, Json]]],
+    wanted: Collection[str],
+    most: int,
+) -> dict[str, list[Json]]:
+    """Return at most `most` different results of each of `wanted`, in the order of `runs`.
+
+    `results` yields those of a run. A run that is damaged is left out.
+    """
+    found: dict[str, dict[str, Json]] = {}
+    for run in runs:
+        try:
+            given = [*results(run, wanted)]
+        except JournalError as error:
+            if error.code != "journal-damaged":
+                raise
+            continue  # other runs have results too
+        for tool, output in given:
+            kept = found.setdefault(tool, {})
+            if len(kept) < most:  # 1, 1.0 and true are different results
+                kept.setdefault(json.dumps(output, sort_keys=True), output)
+    return {tool: [*kept.values()] for tool, kept in found.items()}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
@@ -16,6 +15,7 @@ from toolplan.storage.journal.driver import (
     Driver,
     add_group,
     add_run,
+    is_written,
     new_run,
     run_exists,
     take_lease,
@@ -36,6 +36,7 @@ from toolplan.storage.journal.reading import (
     read_record,
     read_rows,
     record_text,
+    recordings_of,
     results_of,
     unknown,
 )
@@ -226,20 +227,7 @@ class Store(ABC):
         """
         query = "SELECT run FROM runs ORDER BY created_at DESC LIMIT ?"
         names = [str(row[0]) for row in self._read(query, (_SEARCHED_RUNS,))]
-        wanted = set(tools)
-        found: dict[str, dict[str, Json]] = {}
-        for run in names:
-            try:
-                given = [*self._results(run, wanted)]
-            except JournalError as error:
-                if error.code != "journal-damaged":
-                    raise
-                continue  # other runs have results too
-            for tool, output in given:
-                kept = found.setdefault(tool, {})
-                if len(kept) < most:  # 1, 1.0 and true are different results
-                    kept.setdefault(json.dumps(output, sort_keys=True), output)
-        return {tool: [*kept.values()] for tool, kept in found.items()}
+        return recordings_of(names, self._results, set(tools), most)
 
     def worker_runs(self, *, make: bool = False) -> WorkerRuns | None:
         """Return the runs that workers take; None where they have never shared the journal.
@@ -275,10 +263,7 @@ class Store(ABC):
         def work(query: Query) -> None:
             if add_run(query, self._driver, new, beat):
                 self._unsure.add(run)
-                return
-            written = query("SELECT owner, record FROM runs WHERE run = ?", (run,))
-            # of this process, when a failure was reported though it was committed
-            if run not in self._unsure or written != [(self.owner, new.record)]:
+            elif run not in self._unsure or not is_written(query, self._driver, new):
                 raise run_exists(run)
 
         with self._claims.claimed(run, run_exists(run)):
