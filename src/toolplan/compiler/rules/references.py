@@ -147,7 +147,7 @@ def _list_fields(schema: Schema) -> list[str]:
     names = dict.fromkeys(name for each in listed if isinstance(each, dict) for name in each)
     parts = {name: at(schema, (name,)) for name in names}
     known = {name: part for name, part in parts.items() if isinstance(part, Schema)}
-    return [name for name, part in known.items() if types_of(part) == {"array"}]
+    return [name for name, part in known.items() if [*types_of(part)] == ["array"]]
 
 
 def _fits(use: Use, given: Schema | Absent | None) -> bool:
