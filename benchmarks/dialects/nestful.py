@@ -13,6 +13,8 @@ from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import Final
 
+from msgspec.structs import replace
+
 from toolplan.dialects import form, has_key, values
 from toolplan.dialects.form import JsonSteps, all_steps, read_list
 from toolplan.dialects.values import SEGMENTS, is_plain, read_path
@@ -212,6 +214,13 @@ def _output_place(document: Json) -> str:
 _PLACES: Final = form.Places(
     ("",), {"id": ("label",), "tool": ("name",), "args": ("arguments",)}, output=_output_place
 )
+
+
+def without_after(plan: Plan) -> Plan:
+    """Return `plan` with the order that references show, and no other."""
+    return replace(plan, steps=tuple(replace(step, after=()) for step in plan.steps))
+
+
 _FORM: Final = form.Form(is_plan, load, _PLACES)
 _SAYS: Final = form.Says("NESTFUL", frozenset({"output"}), _refusal)
 
@@ -222,7 +231,7 @@ DIALECT: Final = form.FunctionDialect(
     find=_FORM.find,
     unsaid=_unsaid,
     write=_write,
-    expected=lambda plan: rename_steps(form.without_after(plan), _labels(plan)),
+    expected=lambda plan: rename_steps(without_after(plan), _labels(plan)),
     looks_like=lambda text: has_key(text, "label") and has_key(text, "arguments"),
     steps=lambda _, limits: JsonSteps(None, _Steps, limits),
 )

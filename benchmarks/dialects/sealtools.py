@@ -16,6 +16,7 @@ from typing import Final, TypeAlias
 
 from msgspec import Struct
 
+from benchmarks.dialects.nestful import without_after
 from toolplan.dialects import form, has_key, values
 from toolplan.dialects.form import JsonSteps, all_steps, read_list
 from toolplan.plan.canonical import (
@@ -251,7 +252,7 @@ DIALECT: Final = form.FunctionDialect(
     find=_FORM.find,
     unsaid=_unsaid,
     write=_write,
-    expected=lambda plan: positional(form.without_after(plan)),
+    expected=lambda plan: positional(without_after(plan)),
     looks_like=lambda text: has_key(text, "api") and has_key(text, "responses", "parameters"),
     steps=lambda signatures, limits: JsonSteps(None, partial(_Steps, signatures), limits),
 )

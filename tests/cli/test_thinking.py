@@ -48,7 +48,8 @@ def test_the_line_is_drawn_and_cleared() -> None:
     line.draw()
     assert terminal.getvalue() == ""  # a quick reply draws nothing
     times[0] = 2.0
-    tracker.wrote("x" * 400)
+    assert tracker.call is not None
+    tracker.call.characters += len("x" * 400)
     line.draw()
     assert "thinks: 2 s, about 100 tokens" in terminal.getvalue()
     assert "\x1b[2J" not in terminal.getvalue()

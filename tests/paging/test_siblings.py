@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import toolplan
-from toolplan.engine._parts import own_part
+from toolplan.engine._outcomes import own_part
 from toolplan.events import RunState
 from toolplan.plan.path import Json
 from toolplan.schema.tool import Tool

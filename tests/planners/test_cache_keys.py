@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import product
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.planners.planned import demo
-from toolplan.planners.cache import normalised, question_key, tools_digest
+from toolplan.planners import Attempt, Draft, OnText, Proposal, Question, Refusal
+from toolplan.planners.cache import CachedPlanner, normalised
 from toolplan.schema.tool import Tool, Toolbox
+from toolplan.storage.plan_cache import PlanCache
 
 
 @pytest.mark.parametrize(
@@ -56,26 +61,56 @@ def test_normalising_twice_changes_nothing_more(text: str) -> None:
     assert normalised(once) == once
 
 
+class _Nothing:
+    """A planner that has no plan."""
+
+    async def propose(
+        self,
+        question: Question,
+        tools: Toolbox,
+        attempts: Sequence[Attempt],
+        *,
+        on_text: OnText | None = None,
+    ) -> Proposal:
+        return Refusal("none")
+
+
+def _is_found(
+    kept: tuple[str, str, str, str], asked: tuple[str, str, str, str], *tools: Toolbox
+) -> bool:
+    """Return whether a plan that is kept for name, version, day and text is found for others."""
+    cache = PlanCache()
+    one, other = (
+        CachedPlanner(_Nothing(), cache, name=name, version=version)
+        for name, version, _, _ in (kept, asked)
+    )
+    one.keep(Question(kept[3], kept[2]), tools[0], Draft("{}"))
+    return other.recall(Question(asked[3], asked[2]), tools[-1]) is not None
+
+
 def test_every_part_of_a_key_counts() -> None:
-    keys = {
-        question_key(["a"], "2025-10-12", "q"),
-        question_key(["b"], "2025-10-12", "q"),
-        question_key(["a", "b"], "2025-10-12", "q"),
-        question_key(["ab", ""], "2025-10-12", "q"),
-        question_key(["b", "a"], "2025-10-12", "q"),
-        question_key(["a"], "2025-10-13", "q"),
-        question_key(["a"], "2025-10-12", "r"),
-    }
-    assert len(keys) == 7
+    parts = [
+        ("a", "", "2025-10-12", "q"),
+        ("b", "", "2025-10-12", "q"),
+        ("a", "b", "2025-10-12", "q"),
+        ("ab", "", "2025-10-12", "q"),
+        ("b", "a", "2025-10-12", "q"),
+        ("a", "", "2025-10-13", "q"),
+        ("a", "", "2025-10-12", "r"),
+    ]
+    tools = demo()
+    for kept, asked in product(parts, repeat=2):
+        assert _is_found(kept, asked, tools) == (kept == asked)
 
 
 def test_the_order_of_tools_does_not_count_and_that_of_arguments_does() -> None:
     """Dialects with positional arguments read them in their declared order."""
-    assert tools_digest(demo()) == tools_digest(Toolbox(reversed(list(demo().values()))))
+    asked = ("a", "", "2025-10-12", "q")
+    assert _is_found(asked, asked, demo(), Toolbox(reversed(list(demo().values()))))
     first: dict[str, object] = {"a": {"type": "string"}, "b": {"type": "string"}}
     then = dict(reversed(list(first.items())))
     one, other = (
         Toolbox([Tool.from_json({"name": "t", "input_schema": {"properties": properties}})])
         for properties in (first, then)
     )
-    assert tools_digest(one) != tools_digest(other)
+    assert not _is_found(asked, asked, one, other)

@@ -26,10 +26,10 @@ from toolplan.providers import (
     Usage,
     open_model,
 )
+from toolplan.providers._base import UsageTracker
 from toolplan.providers._chain import Chain, Link
 from toolplan.providers._endpoint import Answered, CallFailed, Failure, Part
 from toolplan.providers._limits import RetryPolicy, Runtime
-from toolplan.providers._usage import UsageTracker
 
 RETRY_POLICY: Final = RetryPolicy()
 KEY: Final = "sk-canary-5f3b9d2a71c84e60"

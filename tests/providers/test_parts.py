@@ -15,12 +15,12 @@ from tests.doubles.model_replies import Received, Says, written
 from tests.providers.asking import ASKED, Body
 from toolplan.plan.path import Json
 from toolplan.providers import ModelRequest, Text, Usage
+from toolplan.providers._base import UsageTracker, total
 from toolplan.providers._endpoint import Answered, CallFailed, Failure, Manner, Part
 from toolplan.providers._http import HttpEndpoint
 from toolplan.providers._limits import RetryPolicy, TextBounds, in_time, most_chars
 from toolplan.providers._requests import is_closed
 from toolplan.providers._specs import read_spec
-from toolplan.providers._usage import UsageTracker, total
 
 BUSY = Failure("llm-unavailable", "It is busy.")
 

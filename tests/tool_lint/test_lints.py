@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from toolplan.compiler.lint import LINTS, Finding, finding_to_json, lint_tools
+from toolplan.compiler.lint import LINTS, Finding, lint_tools
 from toolplan.plan.path import Json
 from toolplan.schema.tool import Effects, Tool, Toolbox
 from toolplan_demo import TOOLS
@@ -55,7 +55,7 @@ def test_every_lint_has_a_code_and_explains_itself() -> None:
 
 def test_a_finding_names_the_place_and_the_help() -> None:
     (finding,) = found("no-description", tool(description=""))
-    assert finding_to_json(finding) == {
+    assert finding._asdict() == {
         "code": "no-description",
         "tool": "shipments_list",
         "pointer": "/description",

@@ -14,7 +14,7 @@ from toolplan.app.settings import home, read_settings
 from toolplan.base.event_loop import run_bounded
 from toolplan.cli.options import JsonFlag, ModelOption, SourceOptions, ToolsOption
 from toolplan.cli.terminal import CommandError, Exit, note, out, print_json
-from toolplan.compiler.lint import Finding, finding_to_json, lint_tools
+from toolplan.compiler.lint import Finding, lint_tools
 from toolplan.compiler.lint.hints import ProposedHint, propose_values, propose_words, with_hints
 from toolplan.plan.diagnostics import did_you_mean, near
 from toolplan.plan.path import Json
@@ -107,7 +107,7 @@ def _lint(toolset: Toolset, *, as_json: bool) -> int:
     left_out = [Finding("left-out", "", "", fault, _LEFT_OUT) for fault in toolset.faults]
     findings = [*left_out, *lint_tools(toolset.tools)]
     if as_json:
-        print_json([finding_to_json(finding) for finding in findings])
+        print_json([finding._asdict() for finding in findings])
     else:
         console = out()
         for finding in findings:

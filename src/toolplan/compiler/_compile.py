@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import Final, NamedTuple, NoReturn, TypeAlias
 
 from msgspec.structs import replace
@@ -153,7 +154,25 @@ def compile_plan(
     examined, context = _examine(plan, dialect, known, limits, policy, rules, times)
     if context is None or any(each.blocks for each in examined.diagnostics):
         return examined
-    return examined._replace(plan=_execution_plan(context, known, policy))
+    checked = context.plan
+    used = {step.tool: known[step.tool] for step in checked.steps}
+    # steps into which something flows that a person is asked about
+    asked_for = {each.step for each in context.flows if each.verdict is Verdict.ASK}
+    return examined._replace(
+        plan=ExecutionPlan(
+            plan=checked,
+            order=context.order,
+            needs=context.needs,
+            signatures={name: tool.signature for name, tool in used.items()},
+            effects=tuple(
+                s.id for s in checked.steps if used[s.tool].has_effects or s.id in asked_for
+            ),
+            digest=digest_of(checked, used, policy.to_json()),
+            policy=policy.to_json(),
+            unchecked_references=context.unchecked,
+            flows=context.flows,
+        )
+    )
 
 
 def _examine(
@@ -258,15 +277,13 @@ def _with_old_values(found: Diagnostic, document: Json) -> Diagnostic:
     fix = found.fix
     if fix is None or not fix.safe:
         return found
-    edits = tuple(Edit(e.pointer, e.value, _value_at(document, e.pointer)) for e in fix.edits)
-    return replace(found, fix=replace(fix, edits=edits))
-
-
-def _value_at(document: Json, pointer: str) -> Json | Removed:
-    try:
-        return json_at(document, pointer)
-    except LookupError:
-        return REMOVED
+    edits: list[Edit] = []
+    for edit in fix.edits:
+        old: Json | Removed = REMOVED
+        with suppress(LookupError):
+            old = json_at(document, edit.pointer)
+        edits.append(Edit(edit.pointer, edit.value, old))
+    return replace(found, fix=replace(fix, edits=tuple(edits)))
 
 
 def output_schemas(plan: Plan, tools: Tools) -> dict[str, Json]:
@@ -376,21 +393,3 @@ def _edit(document: Json, edit: Edit) -> None:
             place[int(last)] = value
         case _:
             return
-
-
-def _execution_plan(context: PlanContext, tools: Toolbox, policy: Policy) -> ExecutionPlan:
-    plan = context.plan
-    used = {step.tool: tools[step.tool] for step in plan.steps}
-    # steps into which something flows that a person is asked about
-    asked_for = {each.step for each in context.flows if each.verdict is Verdict.ASK}
-    return ExecutionPlan(
-        plan=plan,
-        order=context.order,
-        needs=context.needs,
-        signatures={name: tool.signature for name, tool in used.items()},
-        effects=tuple(s.id for s in plan.steps if used[s.tool].has_effects or s.id in asked_for),
-        digest=digest_of(plan, used, policy.to_json()),
-        policy=policy.to_json(),
-        unchecked_references=context.unchecked,
-        flows=context.flows,
-    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
+from functools import partial
 from inspect import isasyncgen
 from typing import Self
 
@@ -56,8 +57,11 @@ class CompileStream:
         policy: Policy,
         rules: Sequence[Rule] | None,
     ) -> None:
-        self._chunks, self._dialect, self._tools = chunks, dialect, tools
-        self._limits, self._policy, self._rules = limits, policy, rules
+        self._chunks, self._tools, self._limits = chunks, tools, limits
+        self._policy, self._rules = policy, rules
+        self._compile = partial(
+            compile_plan, dialect=dialect, tools=tools, limits=limits, policy=policy, rules=rules
+        )
         self._reader = known_dialect(dialect).stream(tools.signatures, limits)
         self._given = self._give()
         self._pieces: list[str] = []
@@ -104,14 +108,7 @@ class CompileStream:
                 for step in self._complete(chunk):
                     yield step
         finally:
-            self._compiled = compile_plan(
-                self.text,
-                self._dialect,
-                tools=self._tools,
-                limits=self._limits,
-                policy=self._policy,
-                rules=self._rules,
-            )
+            self._compiled = self._compile(self.text)
 
     def _complete(self, text: str) -> Iterator[Step]:
         """Yield the steps that `text`, the next piece, completes."""

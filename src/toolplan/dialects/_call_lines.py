@@ -260,14 +260,12 @@ def unsaid(plan: Plan, written: Syntax) -> Iterator[Diagnostic]:
         if not TOOL_NAME.fullmatch(step.tool) or step.tool == written.closer:
             what = f"{title} cannot write {shown(step.tool)} as the name of a tool."
             yield cannot(what, f"/steps/{at}/tool", step.id)
-        if step.thought is not None and not _is_thought(step.thought, written):
+        if step.thought is None:
+            continue
+        lines = Outline(f"{written.thought} {step.thought}\n{written.sample}", written)
+        if [call.thought for call in lines.calls] != [step.thought] or lines.noise:
             what = f"{title} has no thought that is empty or looks like a line of the plan."
             yield cannot(what, f"/steps/{at}/thought", step.id)
-
-
-def _is_thought(thought: str, written: Syntax) -> bool:
-    lines = Outline(f"{written.thought} {thought}\n{written.sample}", written)
-    return [call.thought for call in lines.calls] == [thought] and not lines.noise
 
 
 class Fault(NamedTuple):
@@ -331,7 +329,11 @@ class Outline:
             case "call":
                 return self._call(found)
             case "think":
-                return self._think(found)
+                is_open = found.end() > self._last_close
+                close = None if is_open else _CLOSE_THINK.search(self._text, found.end())
+                # a tag that nothing closes is prose
+                self.noise["prose" if close is None else "a <think> block"] = None
+                return found.end() if close is None else close.end()
             case "orphan":  # the tag that opened it was cut: all before is thinking
                 for each in (self.calls, self.faults, self.closers, self._thoughts):
                     each.clear()
@@ -395,13 +397,6 @@ class Outline:
         if self._thoughts:
             self.noise["a closing thought"] = None
             self._thoughts.clear()
-
-    def _think(self, found: re.Match[str]) -> int:
-        is_open = found.end() > self._last_close
-        close = None if is_open else _CLOSE_THINK.search(self._text, found.end())
-        # a tag that nothing closes is prose
-        self.noise["prose" if close is None else "a <think> block"] = None
-        return found.end() if close is None else close.end()
 
     def _stray(self, found: re.Match[str]) -> None:
         """Read a line of the plan that begins as a call: one was meant, or it was cut off."""

@@ -318,11 +318,6 @@ def without_implied(step: Step) -> Step:
     return replace(step, after=tuple(each for each in step.after if each not in implied))
 
 
-def without_after(plan: Plan) -> Plan:
-    """Return `plan` with the order that references show, and no other."""
-    return replace(plan, steps=tuple(replace(step, after=()) for step in plan.steps))
-
-
 def number_of(step: str) -> int:
     """Return the number of the step that is called `s0`, `s1`, … by position."""
     return int(step.removeprefix("s"))

@@ -269,7 +269,11 @@ def _look(
         what = f"The text is not JSON: {_said(error)}"
         report.add(syntax(text, error.pos, what, help=_ALONE))
     else:
-        _report_noise(text, parts, chosen[0], report)
+        noise = [*parts.noise, *chosen[0].noise]
+        if prose(text, parts, chosen[0].span):
+            noise.insert(0, "prose")
+        what = f"The plan was read without what does not belong to it: {', '.join(noise)}."
+        report.warning("noise", what, help="Write the plan alone, as strict JSON.")
         return chosen[0]
     return None
 
@@ -347,17 +351,6 @@ def _decoded(text: str) -> Block:
     decoder, irregular = _decoder()
     document = decoder.decode(text)
     return Block(document, Span(0, len(text)), is_irregular=bool(irregular))
-
-
-def _report_noise(text: str, parts: Segments, chosen: Block, report: Report) -> None:
-    noise = [*parts.noise, *chosen.noise]
-    if prose(text, parts, chosen.span):
-        noise.insert(0, "prose")
-    report.warning(
-        "noise",
-        f"The plan was read without what does not belong to it: {', '.join(noise)}.",
-        help="Write the plan alone, as strict JSON.",
-    )
 
 
 def _report_too_deep(limits: Limits, report: Report) -> None:

@@ -120,16 +120,13 @@ def _is_sayable(value: Value, notation: Notation, known: Collection[str]) -> boo
     if any(ref.step not in known for ref in refs(value)):
         return True  # which is reported already
     said = _input(value, notation)
-    if not said or _OBJECT.match(said) or _NAMED.match(said) or not _is_input(said):
+    if not said or _OBJECT.match(said) or _NAMED.match(said):
         return False
-    return notation.parse(said) == ParsedText(value)
-
-
-def _is_input(text: str) -> bool:
     before = "#E1 = tool["
-    lines = _call_lines.Outline(f"{before}{text}]\n", _LINES)
-    wanted = Span(len(before), len(before) + len(text))
-    return [call.args for call in lines.calls] == [wanted] and lines.calls[0].fault is None
+    calls = _call_lines.Outline(f"{before}{said}]\n", _LINES).calls
+    wanted = Span(len(before), len(before) + len(said))
+    is_input = [call.args for call in calls] == [wanted] and calls[0].fault is None
+    return is_input and notation.parse(said) == ParsedText(value)
 
 
 def _call(number: int, step: Step, notation: Notation) -> str:

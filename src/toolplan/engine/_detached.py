@@ -93,18 +93,6 @@ _OTHERS_S: Final = 1.0
 _LOOK_S: Final = 0.05
 
 
-async def _taken_over(recorder: EventRecorder, run: str) -> list[Event]:
-    """Take `run` over; who else has it for a moment, as to cancel it too, is waited for."""
-    until = time.monotonic() + _OTHERS_S
-    while True:
-        try:
-            return await recorder.take_over(run)
-        except JournalError as error:
-            if error.code != "journal-taken" or time.monotonic() > until:
-                raise
-            await asyncio.sleep(_LOOK_S)
-
-
 async def cancel(
     run_id: str, *, journal: Store, clock: Clock = time.time, timeout_s: float = 30.0
 ) -> Run:
@@ -116,7 +104,17 @@ async def cancel(
         JournalError: there is no such run, or another process works on it.
     """
     recorder = EventRecorder(journal, None, timeout_s=timeout_s)
-    events = await _taken_over(recorder, run_id)
+    until = time.monotonic() + _OTHERS_S
+    while True:
+        try:
+            # the record is not read: it may be damaged
+            _, events = await recorder.take_over(run_id, lambda each: (None, each.events(run_id)))
+            break
+        except JournalError as error:
+            # who else has the run for a moment, as to cancel it too, is waited for
+            if error.code != "journal-taken" or time.monotonic() > until:
+                raise
+            await asyncio.sleep(_LOOK_S)
     recovered, now = recover(events), recorder.run()
     if recovered.status is not None or now.status is RunState.CANCELLED:
         await recorder.release()

@@ -65,8 +65,9 @@ class EffectCalls:
 
     def earlier_doubt(self, slot: Slot) -> Doubtful:
         """Return why a call that an earlier process started is in doubt."""
-        known = self._doubts.get(slot)
-        failure = _lost(slot) if known is None else known.failure
+        known, item = self._doubts.get(slot), slot[1]
+        lost = Failure("in-doubt", _LOST if item is None else f"Item {item}: {_LOST}")
+        failure = lost if known is None else known.failure
         if self._previous_owner and self._previous_owner not in failure.message:
             failure = replace(failure, message=f"{failure.message} {_LIVES % self._previous_owner}")
         return Doubtful(failure, None if known is None else known.result)
@@ -88,11 +89,6 @@ class EffectCalls:
         self._taken.add(slot)
         self.begun.pop(slot, None)
         return None
-
-
-def _lost(slot: Slot) -> Failure:
-    _, item = slot
-    return Failure("in-doubt", _LOST if item is None else f"Item {item}: {_LOST}")
 
 
 def idempotency_key(run: str, step: str, item: int | None, page: int | None = None) -> str:

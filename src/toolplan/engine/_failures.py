@@ -8,8 +8,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from toolplan.engine import lost as lost_calls
-from toolplan.engine._sizes import Budget, TooLarge
-from toolplan.engine._values import ResultUnusable, snapshot
+from toolplan.engine._values import Budget, ResultUnusable, TooLarge, snapshot
 from toolplan.events import Failure
 from toolplan.plan.path import Json
 from toolplan.schema import Violation

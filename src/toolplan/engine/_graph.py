@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 
 from toolplan.plan.model import Step, step_refs
 
@@ -94,16 +94,12 @@ class Graph:
         return [
             step.id
             for step, dependents in zip(self._steps, self._dependents, strict=True)
-            if not dependents or not self._referred_to(step.id, dependents)
-        ]
-
-    def _referred_to(self, name: str, dependents: Sequence[int]) -> bool:
-        for each in dependents:
-            step = self._steps[each]
             # what needs it and does not have it in `after` can only have a reference to it
-            if name not in step.after or name in self.referenced(each):
-                return True
-        return False
+            if all(
+                step.id in self._steps[each].after and step.id not in self.referenced(each)
+                for each in dependents
+            )
+        ]
 
     def in_order(self) -> list[int]:
         """Return all positions in topological order (Kahn 1962)."""

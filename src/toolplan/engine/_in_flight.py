@@ -17,7 +17,7 @@ from toolplan.engine._eager import eager_task
 from toolplan.engine._effects import ABORTED, CHANGED, Doubtful, EffectCalls, idempotency_key
 from toolplan.engine._execution import Execution
 from toolplan.engine._failures import accepted, kept_result, returned_with, tool_failure
-from toolplan.engine._sizes import Budget
+from toolplan.engine._values import Budget
 from toolplan.events import (
     AttemptFailed,
     CallAnsweredLate,
@@ -82,7 +82,17 @@ class InFlightCalls:
         if not call.tool.has_effects:
             self._deadlines.start(call, self._timeout(call))
             self._start_task(call)
-        elif self._may_have_effects(call):
+            return
+        slot = (call.step.id, call.index)
+        # each attempt has a number of its own: the outcome of an earlier one is not that of this
+        call.attempt = call.first = self._effects.tries.get(slot, 0) + 1
+        is_begun = self._effects.begun.get(slot) and not call.tool.may_repeat
+        if is_begun and not self._decided_to_retry(call):
+            return
+        refusal = self._effects.take(slot)
+        if refusal is not None:
+            self._steps.call_ended(call, refusal)
+        else:
             self._open(call)
 
     def identity(self, call: InFlightCall) -> ToolCall:
@@ -170,23 +180,6 @@ class InFlightCalls:
         task = eager_task(self._run_call(call), loop, name, context)
         if call in self._deadlines.open:
             call.task = task
-
-    def _may_have_effects(self, call: InFlightCall) -> bool:
-        """Take the call's slot; if it may not be made, settle its outcome and return False."""
-        slot = (call.step.id, call.index)
-        # each attempt has a number of its own: the outcome of an earlier one is not that of this
-        call.attempt = call.first = self._effects.tries.get(slot, 0) + 1
-        if (
-            self._effects.begun.get(slot)
-            and not call.tool.may_repeat
-            and not self._decided_to_retry(call)
-        ):
-            return False
-        refusal = self._effects.take(slot)
-        if refusal is not None:
-            self._steps.call_ended(call, refusal)
-            return False
-        return True
 
     def _decided_to_retry(self, call: InFlightCall) -> bool:
         """Apply the decision about a call in doubt; return True to retry."""
@@ -291,36 +284,29 @@ class InFlightCalls:
         if failure is not None:
             unknown = failure.code == "outcome-unknown" and not call.tool.may_repeat
             return Doubtful(failure, late.returned) if unknown else failure
-        taken = self._accepted(call, late.answer)
+        taken: Json | Failure = None
+        if call.stated is not None:
+            taken = self._steps.flow_checks.failure(call.tool.name, call.stated)
+        if taken is None:  # a copy, which counts as kept
+            size = self._options.result_size
+            taken = accepted(call.tool, late.answer, self._depth, size, self._results)
         if isinstance(taken, Failure) and not call.tool.may_repeat:
             return Doubtful(taken, kept_result(late.answer))
         return taken
 
-    def _accepted(self, call: InFlightCall, answer: object) -> Json | Failure:
-        """Return a copy of `answer`, which counts as kept, or why it cannot be used."""
-        if call.stated is not None:
-            failure = self._steps.flow_checks.failure(call.tool.name, call.stated)
-            if failure is not None:
-                return failure
-        return accepted(call.tool, answer, self._depth, self._options.result_size, self._results)
-
     def _end(self, call: InFlightCall, outcome: Json | Failure | Doubtful) -> None:
         if isinstance(outcome, Doubtful):
             return self._doubt(call, outcome)
-        if isinstance(outcome, Failure) and self._may_try_again(call, outcome):
-            return None
-        return self._steps.call_ended(call, outcome)
-
-    def _may_try_again(self, call: InFlightCall, failure: Failure) -> bool:
-        """Schedule the next attempt, if there is one; meanwhile the call counts as running."""
         tries = call.attempt - call.first + 1
-        if tries > call.step.retries or not call.tool.may_repeat or not self._steps.reserve(1):
-            return False
+        is_last = tries > call.step.retries or not call.tool.may_repeat
+        if not isinstance(outcome, Failure) or is_last or not self._steps.reserve(1):
+            return self._steps.call_ended(call, outcome)
         at = self._clock()
-        self._emit(AttemptFailed(call.step.id, call.index, call.attempt, failure, at))
+        self._emit(AttemptFailed(call.step.id, call.index, call.attempt, outcome, at))
         pause = min(self._options.backoff_s * 2.0 ** (tries - 1), MAX_BACKOFF_S)
+        # meanwhile the call counts as running
         self._loop.call_later(pause, self._safely, self._retry, call)
-        return True
+        return None
 
     # Giving up
 

@@ -5,8 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from toolplan.engine._failures import argument_failure
-from toolplan.engine._sizes import Budget, TooLarge, too_large
-from toolplan.engine._values import NotAField, Outputs, field_of, referenced, resolve
+from toolplan.engine._values import (
+    Budget,
+    NotAField,
+    Outputs,
+    TooLarge,
+    field_of,
+    referenced,
+    resolve,
+    too_large,
+)
 from toolplan.events import Failure
 from toolplan.plan.model import Array, Limits, Literal, Ref, Step, Value, When, escape_pointer
 from toolplan.plan.path import Json, NotThere, json_type
@@ -47,20 +55,14 @@ def filled(
         return Failure("reference-missing", str(error), f"/args/{escape_pointer(name)}")
     except TooLarge:
         return too_large("The arguments", budget.most, f"/args/{escape_pointer(name)}")
-    failure = argument_failure(tool, args)
-    if failure is None and guards:
-        failure = _guarded(guards, args)
-    return args if failure is None else failure
-
-
-def _guarded(guards: Guards, args: Arguments) -> Failure | None:
-    """Return why an argument may not go into the call, or None."""
-    for name, guard in guards.items():
+    if (failure := argument_failure(tool, args)) is not None:
+        return failure
+    for name, guard in guards.items() if guards else ():
         reason = objection(guard, args[name]) if name in args else None
         if reason is not None:
             message = f"The policy does not let {name!r} into the call: {reason}."
             return Failure("guard", message, f"/args/{escape_pointer(name)}")
-    return None
+    return args
 
 
 def holds(when: When, outputs: Outputs, most: int) -> bool | Failure:

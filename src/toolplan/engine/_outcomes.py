@@ -10,7 +10,6 @@ from toolplan.engine._attempt import InFlightCall
 from toolplan.engine._calls import Clock
 from toolplan.engine._effects import EffectCalls
 from toolplan.engine._graph import Graph
-from toolplan.engine._parts import read_parts, run_parts
 from toolplan.engine._values import run_output
 from toolplan.events import (
     Event,
@@ -27,8 +26,84 @@ from toolplan.events import (
     StepStarted,
     StepSucceeded,
 )
-from toolplan.plan.model import Step, Value
+from toolplan.plan.model import Ref, Step, Value, located_refs, refs
 from toolplan.plan.path import Json
+from toolplan.schema.paging import (
+    begins_later,
+    is_cut,
+    names_next,
+    page_of,
+    total_in_words,
+    verdict_on,
+)
+from toolplan.schema.tool import Arguments, Tool
+
+NO_PARTS: tuple[Partial, ...] = ()
+
+
+def own_part(
+    step: str, tool: Tool, args: Arguments, output: Json, said: Mapping[str, Json]
+) -> tuple[Partial, ...]:
+    """Return the part of its list that `output`, the result of one call of `tool`, has.
+
+    `said` is what the tool reported beside it.
+    """
+    if not said and not tool.may_give_pages:
+        return NO_PARTS
+    paging = tool.paging
+    page = page_of(output, paging, said)
+    if page.rows is None:
+        return NO_PARTS
+    verdict = verdict_on(page, paging, args)
+    if verdict.more is not False and verdict.reason:
+        return (Partial(step, page.rows, page.total, verdict.reason, page.total_path),)
+    if verdict.more is False and is_cut(output, page, tool.flat_input, args):
+        return (Partial(step, page.rows, None, "limit"),)
+    if verdict.more is False and names_next(output, page, tool.flat_input, args):
+        return (Partial(step, page.rows, None, "cursor"),)
+    if verdict.more is False and (total := total_in_words(output, page)) is not None:
+        return (Partial(step, page.rows, total, "total"),)
+    if begins_later(paging, args):
+        return (Partial(step, page.rows, None, "start"),)
+    return NO_PARTS
+
+
+def of_items(step: str, parts: Iterable[tuple[Partial, ...]]) -> tuple[Partial, ...]:
+    """Return the parts of a step with `for_each` from those of its calls: one for its own lists."""
+    found: dict[str, Partial] = {}
+    for each in (part for parts_of_item in parts for part in parts_of_item):
+        known = found.get(each.step)
+        if known is None:
+            found[each.step] = each if each.step != step else _without_total(each, each.rows)
+        elif each.step == step:
+            found[step] = _without_total(known, known.rows + each.rows)
+    return tuple(found.values())
+
+
+def _without_total(part: Partial, rows: int) -> Partial:
+    return Partial(part.step, rows, None, part.reason)
+
+
+def read_parts(step: Step, known: Mapping[str, tuple[Partial, ...]]) -> tuple[Partial, ...]:
+    """Return the parts of lists that `step` reads with its arguments, `for_each` and `when`."""
+    values = [*step.args.values(), *(() if step.for_each is None else (step.for_each,))]
+    values += () if step.when is None else (step.when.value,)
+    found = (ref for value in values for _, ref in located_refs(value, ""))
+    return _parts_of(found, known)
+
+
+def _parts_of(
+    found: Iterable[Ref], known: Mapping[str, tuple[Partial, ...]]
+) -> tuple[Partial, ...]:
+    parts: dict[str, Partial] = {}
+    for ref in found:
+        for part in known.get(ref.step, NO_PARTS):
+            # of its own list, the total counts all rows, and one row is that row
+            is_total = bool(part.total_path) and ref.path == part.total_path
+            needs_no_other = is_total or any(type(each) is int for each in ref.path)
+            if part.step != ref.step or not needs_no_other:
+                parts.setdefault(part.step, part)
+    return tuple(parts.values())
 
 
 class Outcomes:
@@ -139,8 +214,13 @@ class Outcomes:
         """Emit the end of the run, with the output that the plan states; at most `most` bytes."""
         output, wrong = run_output(stated, self.outputs, self._graph.sinks, most)
         status = RunState.FAILED if wrong or self.failed else RunState.SUCCEEDED
-        parts = run_parts(stated, self._graph.sinks(), self.acting, self.partial)
-        self._emit(RunEnded(status, output, self._clock(), wrong, parts))
+        parts: list[Partial] = []
+        if self.partial:  # those in the output, and those by which something was changed or skipped
+            found = map(Ref, self._graph.sinks()) if stated is None else refs(stated)
+            parts += _parts_of(found, self.partial)
+            parts += (part for step in self.acting for part in read_parts(step, self.partial))
+        first = tuple({each.step: each for each in reversed(parts)}.values())[::-1]
+        self._emit(RunEnded(status, output, self._clock(), wrong, first))
 
     def take(self, ended: Iterable[tuple[InFlightCall, Json | Failure]]) -> None:
         """Record the outcomes of calls with effects that ended while they were cancelled."""

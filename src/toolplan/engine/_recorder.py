@@ -131,25 +131,14 @@ class EventRecorder:
         self._folding.add(event)
         self._report(event)
 
-    async def take_over(self, run: str) -> list[Event]:
-        """Take the lease of the run, and return its events; its record may be damaged.
-
-        Raises:
-            JournalError: there is no such run, no journal, or another process works on the run.
-        """
-        return (await self._take_over(run, lambda journal: (None, journal.events(run))))[1]
-
-    async def take_whole(self, run: str) -> tuple[RunRecord, list[Event]]:
-        """Take the lease of the run; return what the run was started with, and its events.
-
-        Raises:
-            JournalError: there is no such run, no journal, or another process works on the run.
-        """
-        return await self._take_over(run, lambda journal: journal.whole(run))
-
-    async def _take_over(
+    async def take_over(
         self, run: str, read: Callable[[Store], tuple[T, list[Event]]]
     ) -> tuple[T, list[Event]]:
+        """Take the lease of the run, and return what `read` returns: its events among them.
+
+        Raises:
+            JournalError: there is no such run, no journal, or another process works on the run.
+        """
         journal = self._journal
         if journal is None:
             raise JournalError("unknown-run", f"There is no run {run!r}: there is no journal.")

@@ -15,9 +15,9 @@ from toolplan.engine import _staged as stages
 from toolplan.engine._calls import CannotRun, Clock, no_call_in_doubt
 from toolplan.engine._execution import Execution
 from toolplan.engine._failures import accepted
-from toolplan.engine._sizes import Budget
 from toolplan.engine._staged import Stage
 from toolplan.engine._steps import Scheduler
+from toolplan.engine._values import Budget
 from toolplan.events import (
     CallDecided,
     ConsentGiven,
@@ -36,7 +36,7 @@ from toolplan.events import (
     StepSucceeded,
 )
 from toolplan.plan.canonical import dump, load
-from toolplan.plan.model import Plan, Step, needs
+from toolplan.plan.model import Step, needs
 from toolplan.plan.path import Json
 from toolplan.policy.approval import (
     Approval,
@@ -82,7 +82,13 @@ async def start(
 ) -> Run:
     """Run `plan` from its start; see `toolplan.engine.local.run`."""
     recorder = execution.recorder
-    recovered = _results_of(plan, done)
+    known = {step.id for step in plan.plan.steps}
+    for each in done:
+        if not isinstance(each, StepStarted | ItemEnded | StepSucceeded):
+            raise CannotRun(f"A result cannot be taken over from {type(each).__name__}.")
+        if each.step not in known:
+            raise CannotRun(f"The plan has no step {each.step!r} that takes a result over.")
+    recovered = recover(done)
     runnable = frozen(plan, execution.tools)
     recorder.syncs = syncs or runnable.effects
     scheduler = _whole_scheduler(execution, runnable, recovered)
@@ -127,7 +133,9 @@ async def continue_run(
 ) -> Run:
     """Run the remaining steps of a run; see `toolplan.engine.local.resume`."""
     recorder, clock = execution.recorder, execution.clock
-    record, events = await recorder.take_whole(execution.name)
+    record, events = await recorder.take_over(
+        execution.name, lambda journal: journal.whole(execution.name)
+    )
     recovered = recover(events)
     if recovered.status is not None:
         await recorder.release()
@@ -203,7 +211,10 @@ def frozen(plan: ExecutionPlan, tools: Mapping[str, Tool]) -> Runnable:
     used = [tools.get(step.tool) for step in plan.plan.steps]
     if not plan.effects and not any(tool is not None and tool.has_effects for tool in used):
         return Runnable(plan, False, lambda step: plan.needs[step.id])
-    copy = _copy(plan.plan)
+    parsed = load(json.loads(json.dumps(dump(plan.plan))))
+    if parsed.plan is None or any(each.blocks for each in parsed.diagnostics):
+        raise CannotRun("The plan was changed after its check and is no longer valid.")
+    copy = parsed.plan
     try:
         digest = digest_of(copy, tools, plan.policy)
     except KeyError as missing:
@@ -211,28 +222,6 @@ def frozen(plan: ExecutionPlan, tools: Mapping[str, Tool]) -> Runnable:
     checked = replace(plan, plan=copy, digest=digest)
     unasked = digest == plan.digest and needs_no_approval(checked)
     return Runnable(checked, True, needs, unasked)
-
-
-def _copy(plan: Plan) -> Plan:
-    parsed = load(json.loads(json.dumps(dump(plan))))
-    if parsed.plan is None or any(each.blocks for each in parsed.diagnostics):
-        raise CannotRun("The plan was changed after its check and is no longer valid.")
-    return parsed.plan
-
-
-def _results_of(plan: ExecutionPlan, done: Sequence[Event]) -> Recovered:
-    """Return the results of an earlier run that `plan` takes over.
-
-    Raises:
-        CannotRun: an event is not of a step of the plan, or is not a result.
-    """
-    known = {step.id for step in plan.plan.steps}
-    for event in done:
-        if not isinstance(event, StepStarted | ItemEnded | StepSucceeded):
-            raise CannotRun(f"A result cannot be taken over from {type(event).__name__}.")
-        if event.step not in known:
-            raise CannotRun(f"The plan has no step {event.step!r} that takes a result over.")
-    return recover(done)
 
 
 # Approval

@@ -33,7 +33,6 @@ from toolplan.policy import defaults_of
 from toolplan.policy.approval import decider
 from toolplan.policy.consent import (
     Consent,
-    Effect,
     ValueApproval,
     answers_of,
     call_digest,
@@ -107,7 +106,8 @@ class Stage:
         reason = self._denied.get((slot, digest))
         if reason is not None:
             call.attempt = 0
-            self._steps.call_ended(call, _denial(reason))
+            said = f": {reason}" if reason else "."
+            self._steps.call_ended(call, Failure("denied", f"The call was refused{said}"))
         elif (slot, digest) in self._allowed:
             return True
         else:
@@ -162,19 +162,17 @@ class Stage:
     def _leave(self, call: InFlightCall, slot: Slot, digest: str) -> None:
         waiting = self._shown.get(slot)
         if waiting is None or waiting.digest != digest:
-            waiting = self._shown[slot] = self._question(call, digest)
+            step, args = call.step.id, copied(call.args)
+            if step not in self._origins:
+                self._origins[step] = origins_of(self._plan, call.step)
+            given = {name: Literal(each) for name, each in call.args.items()}
+            origins: Json = {**self._origins[step], "defaults": defaults_of(call.tool, given)}
+            now, tool = self._clock(), call.tool.name
+            waiting = CallWaiting(step, call.index, tool, args, origins, digest, now)
+            self._shown[slot] = waiting
             self._emit(waiting)
         self._waiting[slot] = call, waiting
         self._steps.call_left_open(call)
-
-    def _question(self, call: InFlightCall, digest: str) -> CallWaiting:
-        step, item = call.step.id, call.index
-        if step not in self._origins:
-            self._origins[step] = origins_of(self._plan, call.step)
-        args = copied(call.args)
-        defaults = defaults_of(call.tool, {name: Literal(each) for name, each in call.args.items()})
-        origins: Json = {**self._origins[step], "defaults": defaults}
-        return CallWaiting(step, item, call.tool.name, args, origins, digest, self._clock())
 
     async def _ask(self) -> None:
         """Ask about the calls that wait, and take the answer."""
@@ -190,10 +188,25 @@ class Stage:
         await self._recorder.synced()  # a question that was answered is not lost with this process
         asked = [event for _, event in self._waiting.values()]
         shown = [effect_of(replace(event, args=copied(event.args))) for event in asked]
-        judgements = await self._judgements(shown)
+        judgements: dict[str, Consent] = {}
+        if (engine := self._approval.policy_engine) is not None:
+            # it is asked once: what it leaves to a person stays with that person
+            new = [each for each in shown if each.step not in self._left_to_person]
+            judgements = await judged(engine, self._plan, new)
+            self._left_to_person.update(each.step for each in new if each.step not in judgements)
         left = tuple(each for each in shown if each.step not in judgements)
-        decided = {**judgements, **await self._answers(left)}
-        self._check_unchanged(shown)
+        answers: dict[str, Consent] = {}
+        if (decide := self._approval.decide) is not None and left:
+            answer = decide(left)
+            given = await answer if inspect.isawaitable(answer) else answer
+            answers = answers_of(given, dict.fromkeys(each.step for each in left))
+        decided = {**judgements, **answers}
+        if not all(is_as_shown(self._run, effect) for effect in shown):
+            raise ToolplanError(
+                "changed-values",
+                "The values of a call were changed while they were shown; nothing was approved.",
+                "An approver may look at calls, not change them.",
+            )
         if not decided:
             self._asking = None
             return self._steps.ending.park()
@@ -213,36 +226,6 @@ class Stage:
         for position, indexes in items.items():
             self._steps.retake(position, indexes)
         return self._steps.start_waiting()
-
-    async def _judgements(self, effects: Iterable[Effect]) -> dict[str, Consent]:
-        """Return the decisions of the policy engine about `effects`, by step.
-
-        It is asked once: what it leaves to a person stays with that person.
-        """
-        engine = self._approval.policy_engine
-        if engine is None:
-            return {}
-        new = [each for each in effects if each.step not in self._left_to_person]
-        found = await judged(engine, self._plan, new)
-        self._left_to_person.update(each.step for each in new if each.step not in found)
-        return found
-
-    async def _answers(self, effects: tuple[Effect, ...]) -> dict[str, Consent]:
-        """Return the decisions of a person about `effects`, by step."""
-        decide = self._approval.decide
-        if decide is None or not effects:
-            return {}
-        answer = decide(effects)
-        given = await answer if inspect.isawaitable(answer) else answer
-        return answers_of(given, dict.fromkeys(each.step for each in effects))
-
-    def _check_unchanged(self, shown: Iterable[Effect]) -> None:
-        if not all(is_as_shown(self._run, effect) for effect in shown):
-            raise ToolplanError(
-                "changed-values",
-                "The values of a call were changed while they were shown; nothing was approved.",
-                "An approver may look at calls, not change them.",
-            )
 
     def _note(self, consent: ConsentGiven) -> None:
         for item, digest in consent.calls:
@@ -274,8 +257,3 @@ def agreed_events(
             raise no_call_waits(f"of step {step!r}")
         found.append(stage.decide(step, consent, calls))
     return found
-
-
-def _denial(reason: str) -> Failure:
-    said = f": {reason}" if reason else "."
-    return Failure("denied", f"The call was refused{said}")

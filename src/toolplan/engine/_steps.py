@@ -20,11 +20,10 @@ from toolplan.engine._execution import Execution
 from toolplan.engine._graph import Graph
 from toolplan.engine._in_flight import CANCELLED, LEFT, InFlightCalls
 from toolplan.engine._inputs import FlowChecks, filled, holds, items_of
-from toolplan.engine._outcomes import Outcomes, RunEnding
+from toolplan.engine._outcomes import Outcomes, RunEnding, of_items, own_part
 from toolplan.engine._pages import PagedCalls
-from toolplan.engine._parts import of_items, own_part
 from toolplan.engine._ready_queue import ReadyQueue
-from toolplan.engine._sizes import Budget
+from toolplan.engine._values import Budget
 from toolplan.events import Failure, ItemEnded, Partial
 from toolplan.plan.model import Step, Value
 from toolplan.plan.path import Json
@@ -132,7 +131,12 @@ class Scheduler:
         the cancelled steps, and raises.
         """
         try:
-            self._restore()
+            over = self._recovered.over
+            for position in self._graph.in_order() if over else ():
+                ended = over.get(self._steps[position].id)
+                if ended is not None:
+                    self.outcomes.restore(position, ended)
+                    self._settle(position)
             self.start()
             if self.ending.done.done():  # at the start, but a run takes at least one turn
                 await asyncio.sleep(0)
@@ -165,15 +169,6 @@ class Scheduler:
             self._start_ready()
         except BaseException as error:  # `run` raises it
             self.ending.abandon(error)
-
-    def _restore(self) -> None:
-        """Restore the outcomes of earlier processes."""
-        over = self._recovered.over
-        for position in self._graph.in_order() if over else ():
-            ended = over.get(self._steps[position].id)
-            if ended is not None:
-                self.outcomes.restore(position, ended)
-                self._settle(position)
 
     def _start_ready(self) -> None:
         if self._starting:  # the outer call starts what became ready
@@ -228,9 +223,23 @@ class Scheduler:
                 return self._fail(position, verdict, 0)
             if not verdict:
                 reason = Failure("when-false", "Its condition does not hold.", "/when")
-                return self._skip(position, reason, behind_failure=False)
+                self.outcomes.skip(step.id, reason, behind_failure=False)
+                return self._settle(position)
         if step.for_each is not None:
-            return self._start_fan(position, step, step.for_each)
+            budget = Budget(min(self._options.value_size, self._list_bytes_left))
+            items = items_of(step, step.for_each, self._outputs, self._limits, budget)
+            self._list_bytes_left -= budget.used
+            if isinstance(items, Failure):
+                return self._fail(position, items, 0)
+            over = self._recovered.items.get(step.id, {})
+            if not self.reserve(len(items) - len(over)):
+                return self._fail(position, too_many_calls(self._limits), 0)
+            self.outcomes.started(step.id, len(items))
+            fan = Fan(items, step.on_error == "fail", over, self._effects.begun_items(step.id))
+            if fan.complete:
+                return self._end_fan(position, fan)
+            self._fans[position] = fan
+            return self._ready.push(position, 1)
         args = self._filled(position)
         if isinstance(args, Failure):
             return self._fail(position, args, 0)
@@ -238,22 +247,6 @@ class Scheduler:
             return self._fail(position, too_many_calls(self._limits), 0)
         self.outcomes.started(step.id, None)
         return self._call(position, None, args)
-
-    def _start_fan(self, position: int, step: Step, for_each: Value) -> None:
-        budget = Budget(min(self._options.value_size, self._list_bytes_left))
-        items = items_of(step, for_each, self._outputs, self._limits, budget)
-        self._list_bytes_left -= budget.used
-        if isinstance(items, Failure):
-            return self._fail(position, items, 0)
-        over = self._recovered.items.get(step.id, {})
-        if not self.reserve(len(items) - len(over)):
-            return self._fail(position, too_many_calls(self._limits), 0)
-        self.outcomes.started(step.id, len(items))
-        fan = Fan(items, step.on_error == "fail", over, self._effects.begun_items(step.id))
-        if fan.complete:
-            return self._end_fan(position, fan)
-        self._fans[position] = fan
-        return self._ready.push(position, 1)
 
     def _start_item(self, position: int, turn: int, fan: Fan) -> None:
         if fan.exhausted:  # an item failed while the next one waited for its turn
@@ -372,10 +365,6 @@ class Scheduler:
             return self._succeed(position, None, attempts, failure)
         self.outcomes.fail(step.id, failure, attempts)
         return self._settle(position)
-
-    def _skip(self, position: int, reason: Failure, behind_failure: bool) -> None:
-        self.outcomes.skip(self._steps[position].id, reason, behind_failure)
-        self._settle(position)
 
     def _settle(self, position: int) -> None:
         """Count a step as over, and release those that waited only for it."""

@@ -132,7 +132,23 @@ async def run_stream(
     """
     name = run_id or uuid.uuid4().hex
     execution = _execution(name, tools, journal, approval, limits, on_event, clock, options)
-    return await start_stream(stream, execution)
+    given = cast("object", stream)
+    if not isinstance(given, AsyncIterable) or isinstance(given, AsyncGenerator):
+        raise _no_stream(cast("object", given))
+    recorder = execution.recorder
+    scheduler = new_scheduler(execution)
+    recorder.add(RunStarted(name, "", (), clock()))
+    feeding = asyncio.get_running_loop().create_task(_feed(stream, execution, scheduler))
+    try:
+        await scheduler.run()
+    except StreamRefused as refused:
+        refused.run = recorder.run()
+        raise
+    finally:
+        feeding.cancel()
+        await asyncio.gather(feeding, return_exceptions=True)
+        await finish(execution, scheduler)
+    return recorder.run()
 
 
 async def resume(
@@ -245,27 +261,6 @@ class StreamRefused(ToolplanError):
     def __init__(self, message: str) -> None:
         super().__init__("stream-refused", message)
         self.run = Run()
-
-
-async def start_stream(stream: StepStream, execution: Execution) -> Run:
-    """Run the plan of `stream`; see `toolplan.engine.local.run_stream`."""
-    given = cast("object", stream)
-    if not isinstance(given, AsyncIterable) or isinstance(given, AsyncGenerator):
-        raise _no_stream(cast("object", given))
-    recorder = execution.recorder
-    scheduler = new_scheduler(execution)
-    recorder.add(RunStarted(execution.name, "", (), execution.clock()))
-    feeding = asyncio.get_running_loop().create_task(_feed(stream, execution, scheduler))
-    try:
-        await scheduler.run()
-    except StreamRefused as refused:
-        refused.run = recorder.run()
-        raise
-    finally:
-        feeding.cancel()
-        await asyncio.gather(feeding, return_exceptions=True)
-        await finish(execution, scheduler)
-    return recorder.run()
 
 
 def _no_stream(given: object) -> TypeError:

@@ -111,7 +111,8 @@ def _evidence(error: BaseException) -> _Evidence:
         return _Evidence.NOT_SENT
     if isinstance(error, _LOST) or names & _LOST_NAMES or _ended_unseen(error, names):
         return _Evidence.LOST
-    if isinstance(error, _OPEN) or names & _OPEN_NAMES or _number(error) in _OPEN_NUMBERS:
+    is_open = isinstance(error, OSError) and error.errno in _OPEN_NUMBERS
+    if is_open or isinstance(error, _OPEN) or names & _OPEN_NAMES:
         return _Evidence.OPEN
     return _Evidence.NONE
 
@@ -132,7 +133,3 @@ def _ended_unseen(error: BaseException, names: set[str]) -> bool:
         )
     except Exception:  # the fields are code of the tool
         return False
-
-
-def _number(error: BaseException) -> int | None:
-    return error.errno if isinstance(error, OSError) else None

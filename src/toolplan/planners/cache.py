@@ -10,7 +10,7 @@ import json
 import re
 import unicodedata
 from collections import OrderedDict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from toolplan.dates import Weeks
@@ -124,9 +124,12 @@ class CachedPlanner:
 
     def _key(self, question: Question, tools: Toolbox) -> str:
         if self._digest is None or self._digest[0] is not tools:
-            self._digest = (tools, tools_digest(tools))
+            # the order of tools does not count; that of a tool's arguments does, since dialects
+            # with positional arguments depend on it
+            objects = sorted(_digest(tool.to_json()) for tool in tools.values())
+            self._digest = (tools, _digest([*objects]))
         made_with = (*self._made_by, self._digest[1], context_digest(question.context))
-        return question_key(made_with, question.today, question.text)
+        return _digest([_digest([VERSION, *made_with]), question.today, normalised(question.text)])
 
 
 def _with_origin(entry: Entry) -> str:
@@ -170,23 +173,6 @@ def _cased(word: str, shouting: bool) -> str:
     letters = "".join(char for char in word if char.isalpha())
     short = 1 < len(letters) <= _LONGEST_ABBREVIATION and letters.isupper()
     return word if short and not shouting else word.casefold()
-
-
-def tools_digest(tools: Toolbox) -> str:
-    """Return the digest of all tool objects of `tools`, in any order.
-
-    The order of a tool's arguments counts: dialects with positional arguments depend on it.
-    """
-    each = sorted(_digest(tool.to_json()) for tool in tools.values())
-    return _digest([*each])
-
-
-def question_key(made_with: Iterable[Json], today: str, question: str) -> str:
-    """Return the key of the plan for `question`, asked on `today`.
-
-    `made_with` is everything else that the plan depends on: tools, planner, policy, context.
-    """
-    return _digest([_digest([VERSION, *made_with]), today, normalised(question)])
 
 
 def context_digest(context: Json) -> str:

@@ -82,8 +82,16 @@ class FallbackChain:
                 passed.append(Escalation(name, error.with_help))
                 continue
             if isinstance(proposal, Clarification) and name != last:
-                passed.append(Escalation(name, _reason(proposal)))
-                question = _with_draft(question, proposal)
+                reason = proposal.question
+                if proposal.unexplained:
+                    words = ", ".join(map(repr, proposal.unexplained))
+                    reason = f"it did not understand {words}"
+                passed.append(Escalation(name, reason))
+                if proposal.partial_plan is not None:
+                    known = question.context if isinstance(question.context, dict) else {}
+                    unexplained: Json = [*proposal.unexplained]
+                    draft: Json = {"plan": proposal.partial_plan, "unexplained": unexplained}
+                    question = replace(question, context={**known, "draft": draft})
                 continue
             if self._on_escalation is not None:
                 for each in passed:
@@ -104,17 +112,3 @@ class FallbackChain:
         for planner in self._planners.values():
             if isinstance(planner, Remembering):
                 planner.drop(question, tools, draft)
-
-
-def _reason(proposal: Clarification) -> str:
-    if proposal.unexplained:
-        return f"it did not understand {', '.join(map(repr, proposal.unexplained))}"
-    return proposal.question
-
-
-def _with_draft(question: Question, proposal: Clarification) -> Question:
-    if proposal.partial_plan is None:
-        return question
-    known = question.context if isinstance(question.context, dict) else {}
-    draft: Json = {"plan": proposal.partial_plan, "unexplained": list(proposal.unexplained)}
-    return replace(question, context={**known, "draft": draft})

@@ -258,11 +258,8 @@ def needs_no_approval(execution_plan: ExecutionPlan) -> bool:
     decided = {flow.verdict for flow in execution_plan.flows}
     if not decided <= {Verdict.ALLOW, Verdict.CHECK}:
         return False
-    return execution_plan.policy.get("approval") == "when-needed" or _stands(execution_plan)
-
-
-def _stands(execution_plan: ExecutionPlan) -> bool:
-    """Return whether each call with effects is within the bounds of a standing approval."""
+    if execution_plan.policy.get("approval") == "when-needed":
+        return True
     if "unasked" not in execution_plan.policy:
         return False
     unasked = Policy.from_json(execution_plan.policy).unasked

@@ -387,26 +387,23 @@ def is_as_shown(run: str, effect: Effect) -> bool:
 
 
 def _read_origins(given: Json) -> dict[str, Origin]:
-    return {name: _read_origin(each) for name, each in _object(given).items()}
-
-
-def _read_origin(given: Json) -> Origin:
-    match given:
-        case {
-            "label": str(label),
-            "asked": bool(asked),
-            "refs": list(made_of),
-            "sources": list(by),
-        }:
-            found = (
-                tuple(map(str, each)) for each in by if isinstance(each, list) and len(each) == 3
-            )
-            return Origin(
-                _TRUSTS.get(label, Trust.UNTRUSTED),
-                str(given.get("needs", "")),
-                asked,
-                tuple(map(str, made_of)),
-                tuple(Source(step, tool, parse_path(path)) for step, tool, path in found),
-            )
-        case _:  # an origin that cannot be read
-            return Origin(Trust.UNTRUSTED, asked=True)
+    found: dict[str, Origin] = {}
+    for name, origin in _object(given).items():
+        match origin:
+            case {
+                "label": str(label),
+                "asked": bool(asked),
+                "refs": list(made_of),
+                "sources": list(by),
+            }:
+                sources = (tuple(map(str, e)) for e in by if isinstance(e, list) and len(e) == 3)
+                found[name] = Origin(
+                    _TRUSTS.get(label, Trust.UNTRUSTED),
+                    str(origin.get("needs", "")),
+                    asked,
+                    tuple(map(str, made_of)),
+                    tuple(Source(step, tool, parse_path(path)) for step, tool, path in sources),
+                )
+            case _:  # an origin that cannot be read
+                found[name] = Origin(Trust.UNTRUSTED, asked=True)
+    return found

@@ -45,7 +45,12 @@ def _left_out(schema: Schema, given: Value, place: str) -> Iterator[tuple[str, J
                     yield _within(place, name), default
                     yield from _left_out(schema.part(part), Literal(default), _within(place, name))
             for name, value in fields.items():
-                named = _of_patterns(node, name)
+                patterns: Any = node.get("patternProperties", {})
+                named = [
+                    part
+                    for pattern, part in patterns.items()
+                    if Schema.load({"type": "string", "pattern": pattern}).is_valid(name)
+                ]
                 inner = known.get(name, node.get("additionalProperties") if not named else None)
                 inside += ((_within(place, name), each, value) for each in (inner, *named))
         first: Any = node.get("prefixItems", [])
@@ -60,16 +65,6 @@ def _left_out(schema: Schema, given: Value, place: str) -> Iterator[tuple[str, J
 def _properties(node: Mapping[str, Json]) -> dict[str, Any]:
     properties: Any = node.get("properties", {})
     return properties
-
-
-def _of_patterns(node: Mapping[str, Json], name: str) -> list[Json]:
-    """Return the schemas of `patternProperties` for a field called `name`."""
-    patterns: Any = node.get("patternProperties", {})
-    return [
-        part
-        for pattern, part in patterns.items()
-        if Schema.load({"type": "string", "pattern": pattern}).is_valid(name)
-    ]
 
 
 def _within(place: str, name: str) -> str:

@@ -37,7 +37,10 @@ _HEAD: Final = """\
 
 def draft_policy(tools: Mapping[str, Tool]) -> str:
     """Return the text of a first policy for `tools`, in TOML."""
-    return "\n".join([_HEAD, *_outputs(tools), *_sinks(tools), *_egress(tools)])
+    open_world = ", ".join(_text(tool.name) for tool in tools.values() if is_open_world(tool))
+    egress = "# Tools whose calls somebody outside can read, or that fetch an address."
+    sent = f"[egress]\ntools = [{open_world}]\n"
+    return "\n".join([_HEAD, *_outputs(tools), *_sinks(tools), egress, sent])
 
 
 def _outputs(tools: Mapping[str, Tool]) -> Iterator[str]:
@@ -128,12 +131,6 @@ def _singular(word: str) -> str:
     if word.endswith("ies"):
         return word[:-3] + "y"
     return word[:-1] if word.endswith("s") and not word.endswith("ss") else word
-
-
-def _egress(tools: Mapping[str, Tool]) -> Iterator[str]:
-    open_world = [tool.name for tool in tools.values() if is_open_world(tool)]
-    yield "# Tools whose calls somebody outside can read, or that fetch an address."
-    yield f"[egress]\ntools = [{', '.join(map(_text, open_world))}]\n"
 
 
 def _ids(node: Json, path: Path, depth: int) -> Iterator[Path]:

@@ -135,16 +135,12 @@ class PlanFlows:
                 return least(self.label(step, item, rest) for item in items)
             case Object(fields):
                 if path and isinstance(path[0], str):
-                    inner = self._named(fields, path[0])
+                    inner = [value for key, value in fields if key == path[0]]
+                    if self._depth:  # `sql` reads names in any letter case
+                        folded = path[0].casefold()
+                        inner = [value for key, value in fields if key.casefold() == folded]
                     return least(self.label(step, each, path[1:]) for each in inner)
                 return least(self.label(step, inner) for _, inner in fields)
-
-    def _named(self, fields: tuple[tuple[str, Value], ...], name: str) -> list[Value]:
-        """Return the values of the fields of that name; `sql` reads names in any letter case."""
-        if self._depth == 0:
-            return [value for key, value in fields if key == name]
-        folded = name.casefold()
-        return [value for key, value in fields if key.casefold() == folded]
 
     def flows(self) -> Iterator[Flow]:
         """Yield every flow into a place where it can do harm, in the order of the plan."""
@@ -156,35 +152,23 @@ class PlanFlows:
             default = None if needs is None else _DECIDE
             decide = self._vouched.policy.decide.get(tool.name, default)
             if needs is not None:
-                yield from self._arguments(step, needs)
-                yield from self._defaults(step, tool, needs)
+                for name, label in self._arguments_of[step.id].items():
+                    need = needs.get(name, _DEFAULT)
+                    pointer = self._pointer(step, f"args/{escape_pointer(name)}")
+                    yield Flow(step.id, pointer, need, label, need.verdict(label))
+                for name, value in defaults_of(tool, step.args).items():
+                    inside = [each for each in _PARTS.split(name) if each]
+                    path = inside if inside and inside[0] in step.args else [name]
+                    pointer = self._pointer(step, f"args/{'/'.join(map(escape_pointer, path))}")
+                    need = needs.get(path[0], _DEFAULT)
+                    label = _BY_THE_TOOL if is_worded(tool, path[0]) else SAID
+                    yield Flow(step.id, pointer, need, label, Verdict.ALLOW, "default", value)
             if decide is not None:
-                yield from self._decisions(known, decide)
+                for kind, choice in known.choices.items():
+                    need, label = decide.of(kind), choice.label
+                    yield Flow(step.id, choice.pointer, need, label, need.verdict(label), kind)
             if self._has_secrets and self._vouched.is_egress(tool):
                 yield from self._secrets(known)
-
-    def _arguments(self, step: Step, needs: Mapping[str, Need]) -> Iterator[Flow]:
-        start = self._pointer(step, "args") + "/"
-        for name, label in self._arguments_of[step.id].items():
-            need = needs.get(name, _DEFAULT)
-            pointer = f"{start}{escape_pointer(name)}"
-            yield Flow(step.id, pointer, need, label, need.verdict(label))
-
-    def _defaults(self, step: Step, tool: Tool, needs: Mapping[str, Need]) -> Iterator[Flow]:
-        """Yield a flow for each argument that the plan leaves out and the tool has a value for."""
-        for name, value in defaults_of(tool, step.args).items():
-            inside = [each for each in _PARTS.split(name) if each]
-            path = inside if inside and inside[0] in step.args else [name]
-            pointer = self._pointer(step, f"args/{'/'.join(map(escape_pointer, path))}")
-            need = needs.get(path[0], _DEFAULT)
-            label = _BY_THE_TOOL if is_worded(tool, path[0]) else SAID
-            yield Flow(step.id, pointer, need, label, Verdict.ALLOW, "default", value)
-
-    def _decisions(self, known: _Known, decide: Decide) -> Iterator[Flow]:
-        for kind, choice in known.choices.items():
-            need = decide.of(kind)
-            verdict = need.verdict(choice.label)
-            yield Flow(known.step.id, choice.pointer, need, choice.label, verdict, kind)
 
     def _secrets(self, known: _Known) -> Iterator[Flow]:
         step = known.step

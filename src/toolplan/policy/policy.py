@@ -130,7 +130,12 @@ class Policy(Struct, frozen=True, eq=False):
                 for tool, needs in self.sinks.items()
             }
         if self.decide:
-            document["decide"] = {name: _decide_to_json(d) for name, d in self.decide.items()}
+            document["decide"] = {
+                tool: _need_to_json(each.when)
+                if each.when == each.for_each
+                else {"when": _need_to_json(each.when), "for_each": _need_to_json(each.for_each)}
+                for tool, each in self.decide.items()
+            }
         if self.approval != "always":
             document["approval"] = self.approval
         if self.unasked:
@@ -181,12 +186,6 @@ class Policy(Struct, frozen=True, eq=False):
         )
 
 
-def _decide_to_json(decide: Decide) -> Json:
-    if decide.when == decide.for_each:
-        return _need_to_json(decide.when)
-    return {"when": _need_to_json(decide.when), "for_each": _need_to_json(decide.for_each)}
-
-
 def _decide(given: object, keys: Keys) -> Decide:
     """Read what decides about a tool's calls needs: one need for both, or a table of two."""
     parts = dict[str, object]() if isinstance(given, str) else _table(given, keys)
@@ -222,15 +221,12 @@ def _need(given: object, keys: Keys, *, guards: bool = True) -> Need:
         raise PolicyError(message, (*keys, "else"), 'Write "ask" or "refuse".')
     if word == "any" and "else" in table:
         raise PolicyError(f"{keys[-1]!r} takes anything, so that 'else' never comes.", keys)
-    return Need(_WORDS[word], _guard(table, keys, word, guards), Verdict(str(otherwise)))
-
-
-def _guard(table: Mapping[str, object], keys: Keys, word: str, allowed: bool) -> Guard:
-    if "or" not in table:
-        return PLAIN if word == PLAIN else None
-    if word in (PLAIN, "any") or not allowed:
-        raise PolicyError(f"'or' cannot stand beside {word!r}.", (*keys, "or"))
-    return _schema(table["or"], (*keys, "or"))
+    guard: Guard = PLAIN if word == PLAIN else None
+    if "or" in table:
+        if word in (PLAIN, "any") or not guards:
+            raise PolicyError(f"'or' cannot stand beside {word!r}.", (*keys, "or"))
+        guard = _schema(table["or"], (*keys, "or"))
+    return Need(_WORDS[word], guard, Verdict(str(otherwise)))
 
 
 def _schema(given: object, keys: Keys) -> Json:
@@ -257,16 +253,14 @@ def _standing(given: object, keys: Keys) -> Standing:
         is_word = isinstance(bound, str) and bound in words
         args[name] = words[bound] if is_word else _schema(bound, (*keys, "args", name))
     until = table.get("until")
-    return Standing(args, "" if until is None else _day(until, (*keys, "until")))
-
-
-def _day(given: object, keys: Keys) -> str:
-    text = given.isoformat() if type(given) is date else given  # TOML has days of its own
+    if until is None:
+        return Standing(args)
+    text = until.isoformat() if type(until) is date else until  # TOML has days of its own
     try:
-        return date.fromisoformat(cast("str", text)).isoformat()
+        return Standing(args, date.fromisoformat(cast("str", text)).isoformat())
     except (TypeError, ValueError):
-        message = f"{keys[-1]!r} is {_shown(given)}, and not a day."
-        raise PolicyError(message, keys, "Write a day as 2027-01-31.") from None
+        message = f"'until' is {_shown(until)}, and not a day."
+        raise PolicyError(message, (*keys, "until"), "Write a day as 2027-01-31.") from None
 
 
 def _json(value: object, keys: Keys, depth: int = 0) -> Json:

@@ -51,27 +51,22 @@ class Outputs:
 
     def label(self, step: str, tool: str, path: Path) -> Label:
         """Return the label of the part of the output at `path`."""
-        found = self._found.get(path)
-        if found is None:
-            found = self._found[path] = self._look_up(path)
-        trust, is_secret = found
+        if path not in self._found:
+            depth, trust = -1, Trust.UNTRUSTED
+            of_parts = Trust.SAID
+            for place, given in self.trusts:
+                if not _covers(place, path):
+                    # a part of it may be worth less
+                    of_parts = min(of_parts, given) if _meets(place, path) else of_parts
+                elif len(place) > depth:  # the entry for the smaller part holds
+                    depth, trust = len(place), given
+                elif len(place) == depth:  # `a[0].b` and `a[*].b`
+                    trust = min(trust, given)
+            is_secret = any(_meets(place, path) for place in self.secrets)
+            self._found[path] = min(trust, of_parts), is_secret
+        trust, is_secret = self._found[path]
         source = (Source(step, tool, path),)
         return Label(trust, source, source if is_secret else ())
-
-    def _look_up(self, path: Path) -> tuple[Trust, bool]:
-        """Return how far the part at `path` is to be trusted, and whether it is secret."""
-        depth, trust = -1, Trust.UNTRUSTED
-        of_parts = Trust.SAID
-        for place, given in self.trusts:
-            if not _covers(place, path):
-                # a part of it may be worth less
-                of_parts = min(of_parts, given) if _meets(place, path) else of_parts
-            elif len(place) > depth:  # the entry for the smaller part holds
-                depth, trust = len(place), given
-            elif len(place) == depth:  # `a[0].b` and `a[*].b`
-                trust = min(trust, given)
-        trust = min(trust, of_parts)
-        return trust, any(_meets(place, path) for place in self.secrets)
 
 
 _NOTHING: Final = Outputs()
@@ -89,7 +84,11 @@ class Vouched:
     def outputs(self, tool: str) -> Outputs:
         """Return the labels of a tool's outputs: the policy's, else the tool's own."""
         if tool not in self._own:
-            own, stated = _own_outputs(self._tools.get(tool)), self._read[0].get(tool)
+            known, own, stated = self._tools.get(tool), _NOTHING, self._read[0].get(tool)
+            if known is not None and known.output is not None and _is_own(known):
+                words = _Words(known.output).read()
+                trusts = tuple((path, _TRUSTS[word]) for path, word in words if word in _TRUSTS)
+                own = Outputs(trusts, tuple(path for path, word in words if word == "secret"))
             # a policy says what is trusted instead of the tool, and what is secret besides it
             found = stated and Outputs(stated.trusts, (*stated.secrets, *own.secrets))
             self._own[tool] = found or own
@@ -122,7 +121,9 @@ class Vouched:
         name, known = tool.name, self._needs
         if name not in known:
             stated, own = self.policy.sinks.get(name), _own_needs(tool)
-            is_sink = stated is not None or own or tool.has_effects or self._is_open(tool)
+            # without rules, arguments of tools that only read stay as free as they always were
+            is_open = is_open_world(tool) and self.policy.has_flows
+            is_sink = stated is not None or own or tool.has_effects or is_open
             known[name] = {**own, **(stated or {})} if is_sink else None
         return known[name]
 
@@ -163,10 +164,6 @@ class Vouched:
             "can send": [tool for tool in tools if tool.has_effects or self.is_egress(tool)],
         }
         return {what: tuple(tool.name for tool in able) for what, able in found.items()}
-
-    def _is_open(self, tool: Tool) -> bool:
-        # without rules, arguments of tools that only read stay as free as they always were
-        return is_open_world(tool) and self.policy.has_flows
 
     @property
     def faults(self) -> tuple[Fault, ...]:
@@ -275,12 +272,10 @@ def _hint(tool: Tool, path: Path) -> str | None:
 
 def _covers(pattern: Path, path: Path) -> bool:
     """Return whether all that `path` may select is below `pattern`."""
-    if len(pattern) > len(path):
-        return False
-    for one, other in zip(pattern, path, strict=False):
-        if one != other and not (one is EVERY and isinstance(other, int)):
-            return False
-    return True
+    return len(pattern) <= len(path) and all(
+        one == other or (one is EVERY and isinstance(other, int))
+        for one, other in zip(pattern, path, strict=False)
+    )
 
 
 def _meets(pattern: Path, path: Path) -> bool:
@@ -297,14 +292,6 @@ def _may_be_same(one: Segment, other: Segment) -> bool:
 
 
 # Statements of the user's own tools about themselves, in `x-` keywords of their schemas
-
-
-def _own_outputs(tool: Tool | None) -> Outputs:
-    if tool is None or not _is_own(tool):
-        return _NOTHING
-    words = [] if tool.output is None else _Words(tool.output).read()
-    trusts = tuple((path, _TRUSTS[word]) for path, word in words if word in _TRUSTS)
-    return Outputs(trusts, tuple(path for path, word in words if word == "secret"))
 
 
 def _is_own(tool: Tool) -> bool:

@@ -4,6 +4,7 @@ from toolplan.providers._base import (
     Ended,
     Message,
     Model,
+    ModelCall,
     ModelError,
     ModelRequest,
     Piece,
@@ -11,7 +12,9 @@ from toolplan.providers._base import (
     Restarted,
     Text,
     Usage,
+    UsageTracker,
     complete,
+    total,
 )
 from toolplan.providers._chain import ConfiguredModel, configured_models, open_model
 from toolplan.providers._endpoint import (
@@ -25,7 +28,6 @@ from toolplan.providers._endpoint import (
 )
 from toolplan.providers._parameters import SETTABLE
 from toolplan.providers._specs import Spec
-from toolplan.providers._usage import ModelCall, UsageTracker, total
 
 __all__ = [
     "SETTABLE",

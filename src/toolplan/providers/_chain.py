@@ -25,6 +25,8 @@ from toolplan.providers._base import (
     Restarted,
     Text,
     Usage,
+    UsageTracker,
+    total,
 )
 from toolplan.providers._endpoint import (
     Answered,
@@ -38,8 +40,13 @@ from toolplan.providers._endpoint import (
 from toolplan.providers._errors import CHANGE, LATER, key_setting
 from toolplan.providers._limits import RetryPolicy, Runtime, TextBounds, in_time, most_chars
 from toolplan.providers._specs import Spec, origin, read_spec
-from toolplan.providers._usage import UsageTracker, total
 
+_RETRYABLE: Final = frozenset(("llm-rate-limit", "llm-stream-cut", "llm-unavailable"))
+"""Failures after which the same model may answer, after a pause."""
+_FINAL: Final = frozenset(("llm-refused", "llm-request", "llm-truncated"))
+"""Failures that no model could help: the request is wrong, or the model refused."""
+_OF_THE_ENDPOINT: Final = _RETRYABLE | {"llm-auth", "llm-bad-response", "llm-timeout"}
+"""Failures that count against the endpoint, and not only against one request."""
 _MOST_FAILURES: Final = 5
 _REST_S: Final = 60.0
 
@@ -145,7 +152,15 @@ class Chain:
                     yield piece
                     if isinstance(piece, Ended):
                         return
-        raise _all_failed(attempts.failures, attempts.usage)
+        failures = attempts.failures
+        first, *others = failures
+        if not others:
+            raise ModelError(first.code, first.reason, first.help, attempts.usage)
+        code = first.code if len({each.code for each in failures}) == 1 else "llm-unavailable"
+        reasons = " ".join(f"{each.reason} ({each.code})" for each in failures)
+        help = " ".join(dict.fromkeys(each.help for each in failures if each.help))
+        message = f"No model of the chain gave a reply. {reasons}"
+        raise ModelError(code, message, help, attempts.usage)
 
     async def _ask(self, link: Link, attempts: _Attempts) -> AsyncGenerator[Piece]:
         """Ask one model as often as that may help; without `Ended` it has failed."""
@@ -157,7 +172,9 @@ class Chain:
         failure: Failure | None = None
         while True:
             if not link.admits(now := self._runtime.clock()):
-                attempts.failures.append(failure or _not_asked(link, link.open_until - now))
+                rest = f"is not asked for {link.open_until - now:.0f} s"
+                reason = f"{link.name} failed {link.failures} times in a row and {rest}."
+                attempts.failures.append(failure or Failure("llm-unavailable", reason, LATER))
                 return
             try:
                 async with aclosing(self._call(link, attempts, constrained)) as pieces:
@@ -169,7 +186,7 @@ class Chain:
                 self._settle(link, attempts, error.spent)
             finally:
                 self._tracker.ended()
-            link.record(self._runtime.clock(), failed=failure.is_of_the_endpoint)
+            link.record(self._runtime.clock(), failed=failure.code in _OF_THE_ENDPOINT)
             if failure.changed:
                 attempts.rewritten += 1
                 continue
@@ -182,14 +199,24 @@ class Chain:
                 break
             await self._runtime.sleep(pause_s)
         attempts.failures.append(failure)
-        if failure.is_final:
+        if failure.code in _FINAL and not failure.lasts:
             raise ModelError(failure.code, failure.reason, failure.help, attempts.usage)
 
     async def _call(
         self, link: Link, attempts: _Attempts, constrained: bool
     ) -> AsyncGenerator[Piece]:
         """Make one call; without a whole reply it raises `CallFailed`."""
-        self._charge(link, attempts)
+        calls = attempts.usage.calls
+        if calls - attempts.rewritten >= self._retry_policy.max_calls:
+            last = f" The last failure: {attempts.latest.reason}" if attempts.latest else ""
+            raise ModelError(
+                "llm-budget",
+                f"{calls} calls to models gave no reply, and no more are allowed.{last}",
+                "Allow more calls, or name fewer models.",
+                attempts.usage,
+            )
+        self._tracker.begin(link.name)
+        attempts.usage = total((attempts.usage, Usage(calls=1)))
         if attempts.has_text and attempts.latest is not None:
             attempts.has_text = False
             yield Restarted(attempts.latest.reason)
@@ -210,7 +237,8 @@ class Chain:
                             )
                         has_words = has_words or not text.isspace()
                         attempts.has_text = True
-                        self._tracker.wrote(text)
+                        if self._tracker.call is not None:
+                            self._tracker.call.characters += len(text)
                         yield part
                     case Answered(spent) if has_words:
                         # Recorded first: the caller may close this generator after the end.
@@ -224,20 +252,6 @@ class Chain:
                     case _:
                         pass  # a sign of life
 
-    def _charge(self, link: Link, attempts: _Attempts) -> None:
-        """Count the call that is made now, where one more is allowed."""
-        calls = attempts.usage.calls
-        if calls - attempts.rewritten >= self._retry_policy.max_calls:
-            last = f" The last failure: {attempts.latest.reason}" if attempts.latest else ""
-            raise ModelError(
-                "llm-budget",
-                f"{calls} calls to models gave no reply, and no more are allowed.{last}",
-                "Allow more calls, or name fewer models.",
-                attempts.usage,
-            )
-        self._tracker.begin(link.name)
-        attempts.usage = total((attempts.usage, Usage(calls=1)))
-
     def _settle(self, link: Link, attempts: _Attempts, spent: Usage) -> None:
         self._tracker.end(link.name, spent)
         attempts.usage = total((attempts.usage, replace(spent, calls=0)))
@@ -246,7 +260,7 @@ class Chain:
         self, link: Link, attempts: _Attempts, failure: Failure, tried: int
     ) -> float | None:
         """Return the pause before the same model is asked again, or None if it is not."""
-        if not failure.is_retryable:
+        if failure.code not in _RETRYABLE or failure.lasts:
             return None
         most = attempts.request.most_calls
         if most is not None and attempts.usage.calls - attempts.rewritten >= most:
@@ -254,21 +268,6 @@ class Chain:
         if failure.code == "llm-stream-cut" and link is not self._links[-1]:
             return None  # the caller has waited once already
         return self._retry_policy.pause_s(failure, tried, self._runtime.chance())
-
-
-def _not_asked(link: Link, wait_s: float) -> Failure:
-    what = f"failed {link.failures} times in a row and is not asked for {wait_s:.0f} s"
-    return Failure("llm-unavailable", f"{link.name} {what}.", LATER)
-
-
-def _all_failed(failures: Sequence[Failure], usage: Usage) -> ModelError:
-    first, *others = failures
-    if not others:
-        return ModelError(first.code, first.reason, first.help, usage)
-    code = first.code if len({each.code for each in failures}) == 1 else "llm-unavailable"
-    reasons = " ".join(f"{each.reason} ({each.code})" for each in failures)
-    help = " ".join(dict.fromkeys(each.help for each in failures if each.help))
-    return ModelError(code, f"No model of the chain gave a reply. {reasons}", help, usage)
 
 
 MODELS: Final = Extensions[OpensEndpoint]("toolplan.models", guarded_provider)

@@ -16,9 +16,6 @@ from toolplan.providers._specs import Spec
 
 _UNUSED: Final = Usage()
 _END: Final = object()
-_RETRYABLE: Final = frozenset(("llm-rate-limit", "llm-stream-cut", "llm-unavailable"))
-_FINAL: Final = frozenset(("llm-refused", "llm-request", "llm-truncated"))
-_OF_THE_ENDPOINT: Final = _RETRYABLE | {"llm-auth", "llm-bad-response", "llm-timeout"}
 
 
 class Answered(Struct, frozen=True):
@@ -85,21 +82,6 @@ class Failure(Struct, frozen=True):
     retry_after_s: float | None = None
     schema: bool = False
     changed: bool = False
-
-    @property
-    def is_retryable(self) -> bool:
-        """Whether asking the same model again, after a pause, may help."""
-        return self.code in _RETRYABLE and not self.lasts
-
-    @property
-    def is_final(self) -> bool:
-        """Whether no model could help: the request is wrong, or the model refused."""
-        return self.code in _FINAL and not self.lasts
-
-    @property
-    def is_of_the_endpoint(self) -> bool:
-        """Whether it counts against the endpoint, and not only against this request."""
-        return self.code in _OF_THE_ENDPOINT
 
 
 class CallFailed(ToolplanError):

@@ -123,7 +123,15 @@ class Changes(Struct, frozen=True):
 
     def _without(self, name: str, words: str, body: Mapping[str, Json]) -> Changes | None:
         if name in LIMITS:
-            return self._with_other_limit(name, words, body)
+            required = "system" in body  # by Anthropic
+            sent = body[name]
+            if isinstance(sent, int) and _TOO_LARGE.search(words):
+                stated = [int(each.replace(",", "")) for each in _NUMBER.findall(words)]
+                fitting = [each for each in stated if 1 < each < sent]
+                if fitting and (self.most_tokens is None or required):
+                    return replace(self, most_tokens=max(fitting))
+                return None if required else self._and(*LIMITS)
+            return None if required else self._and(name)
         if name not in ("response_format", "output_config"):
             return self._and(name)
         form = json.dumps(body[name])
@@ -135,17 +143,6 @@ class Changes(Struct, frozen=True):
         if "json_object" in words and not self.object_only and name == "response_format":
             return replace(self, object_only=True)
         return self._and("response_format")
-
-    def _with_other_limit(self, name: str, words: str, body: Mapping[str, Json]) -> Changes | None:
-        required = "system" in body  # by Anthropic
-        sent = body[name]
-        if isinstance(sent, int) and _TOO_LARGE.search(words):
-            stated = [int(each.replace(",", "")) for each in _NUMBER.findall(words)]
-            fitting = [each for each in stated if 1 < each < sent]
-            if fitting and (self.most_tokens is None or required):
-                return replace(self, most_tokens=max(fitting))
-            return None if required else self._and(*LIMITS)
-        return None if required else self._and(name)
 
     def _and(self, *names: str) -> Changes:
         return replace(self, left_out=self.left_out.union(names))

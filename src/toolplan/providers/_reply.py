@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from codecs import BOM_UTF8
+from contextlib import suppress
 from typing import Final, cast
 
 from msgspec import Struct, field
@@ -152,8 +153,9 @@ class ReplyContent(Struct):
     def close(self) -> None:
         """Take `[DONE]`: without a reason to end, a whole JSON document is a whole reply."""
         self.done = True
-        if self.finish is None and _is_document(self.text):
-            self.finish = "stop"
+        with suppress(ValueError, RecursionError):
+            if self.finish is None and isinstance(json.loads(self.text), dict | list):
+                self.finish = "stop"
 
     def _choice(self, choice: Json) -> str:
         if not isinstance(choice, dict) or choice.get("index") not in (0, None):
@@ -300,7 +302,12 @@ class ReplyReader(Struct):
         Some send the objects of a stream without events around them, a line each.
         """
         try:
-            answers = _json_texts(self.body.decode())
+            answers: list[Json] = []  # the JSON values that stand in the text, one after the other
+            rest = self.body.decode().removeprefix("\ufeff").strip()
+            while rest or not answers:
+                value, end = _DECODER.raw_decode(rest)
+                answers.append(cast("Json", value))
+                rest = rest[end:].lstrip()
         except (ValueError, RecursionError):
             return bool(self.size) and not self.body.lstrip().startswith(b"{")
         content = self.content = ReplyContent()
@@ -311,28 +318,6 @@ class ReplyReader(Struct):
         if len(answers) > 1 and not content.known:
             self.oddity = "sent several JSON texts, none of which is a reply of a model"
         return len(answers) == 1 or content.finish is not None or not content.known
-
-
-def _json_texts(text: str) -> list[Json]:
-    """Return the JSON values that stand in `text`, one after the other.
-
-    Raises:
-        ValueError: there is something else.
-    """
-    found: list[Json] = []
-    rest = text.removeprefix("\ufeff").strip()
-    while rest or not found:
-        value, end = _DECODER.raw_decode(rest)
-        found.append(cast("Json", value))
-        rest = rest[end:].lstrip()
-    return found
-
-
-def _is_document(text: str) -> bool:
-    try:
-        return isinstance(json.loads(text), dict | list)
-    except (ValueError, RecursionError):
-        return False
 
 
 def _text_of(content: Json) -> str:

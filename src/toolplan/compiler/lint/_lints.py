@@ -423,8 +423,3 @@ def lint_tools(toolbox: Toolbox) -> list[Finding]:
         for code, find in LINTS.items()
         for report in find(tool, catalogue)
     ]
-
-
-def finding_to_json(finding: Finding) -> dict[str, Json]:
-    """Return the wire form of `finding`."""
-    return dict(finding._asdict())

@@ -373,7 +373,15 @@ class PlanContext:
             case Template():
                 return TEXT
             case Literal(constant):
-                return _of_constant(constant)
+                exact = _loaded({"const": constant})
+                if exact is not None:
+                    return exact
+                # of a huge value only the JSON types
+                node: dict[str, Json] = {"type": list(value_types(constant))}
+                if isinstance(constant, list):
+                    types = dict.fromkeys(kind for each in constant for kind in value_types(each))
+                    node["items"] = {"type": list(types)}
+                return _loaded(node)
             case Array(items):
                 kinds = [self.type_of_value(item, step) for item in items]
                 known = [kind for kind in kinds if kind is not None]
@@ -448,18 +456,6 @@ def ordered(positions: Mapping[str, int], needs: Mapping[str, tuple[str, ...]]) 
             if missing[reader] == 0:
                 heapq.heappush(ready, (positions[reader], reader))
     return tuple(order)
-
-
-def _of_constant(constant: Json) -> Schema | None:
-    """Return the schema of a value that is written out; of a huge one, only its JSON types."""
-    exact = _loaded({"const": constant})
-    if exact is not None:
-        return exact
-    node: dict[str, Json] = {"type": list(value_types(constant))}
-    if isinstance(constant, list):
-        kinds = dict.fromkeys(kind for each in constant for kind in value_types(each))
-        node["items"] = {"type": list(kinds)}
-    return _loaded(node)
 
 
 def _loaded(node: Json) -> Schema | None:

@@ -52,17 +52,11 @@ def respelt(value: Json, schema: Schema) -> tuple[Json] | None:
         if schema.is_valid(other):
             if not stays or type(other) is type(value):
                 accepted[json.dumps(other, sort_keys=True)] = other
-        elif _was_constrained(other, value, schema):
-            return None
+            continue
+        part, kind = (elements(schema), value) if isinstance(other, list) else (schema, other)
+        if isinstance(part, Schema) and _has_place(kind, types_of(part)):
+            return None  # a constraint on such values refused it
     return (accepted.popitem()[1],) if len(accepted) == 1 else None
-
-
-def _was_constrained(other: Json, value: Json, schema: Schema) -> bool:
-    """Return whether `schema` refused the spelling `other` by a constraint on such values."""
-    if not isinstance(other, list):
-        return _has_place(other, types_of(schema))
-    inner = elements(schema)
-    return isinstance(inner, Schema) and _has_place(value, types_of(inner))
 
 
 def _has_place(value: Json, types: frozenset[JsonType]) -> bool:
@@ -75,7 +69,19 @@ def _has_place(value: Json, types: frozenset[JsonType]) -> bool:
 def _spellings(value: Json, schema: Schema) -> Iterator[Json]:
     match value:
         case str() if len(value) <= _LONGEST:
-            yield from _of_text(value, schema)
+            plain = value.strip()
+            if _NUMBER.fullmatch(plain):
+                number: int | float = json.loads(plain)
+                if Decimal(plain) == Decimal(repr(number)):  # no digit is lost
+                    yield int(number) if number == int(number) else number
+            if plain.casefold() in _BOOLEANS:
+                yield _BOOLEANS[plain.casefold()]
+            if plain[:1] in ("[", "{"):
+                yield from _of_json(plain)
+            folded = _folded(value)
+            yield from (each for each in _listed(schema) if _folded(each) == folded)
+            if (day := iso_date(value)) is not None and is_date(schema):
+                yield day
             # "a, b" may mean two values, and "" none
             if value.strip() and _NO_LIST.fullmatch(value):
                 yield [value]
@@ -88,22 +94,6 @@ def _spellings(value: Json, schema: Schema) -> Iterator[Json]:
             yield single
         case _:
             return
-
-
-def _of_text(text: str, schema: Schema) -> Iterator[Json]:
-    plain = text.strip()
-    if _NUMBER.fullmatch(plain):
-        number: int | float = json.loads(plain)
-        if Decimal(plain) == Decimal(repr(number)):  # no digit is lost
-            yield int(number) if number == int(number) else number
-    if plain.casefold() in _BOOLEANS:
-        yield _BOOLEANS[plain.casefold()]
-    if plain[:1] in ("[", "{"):
-        yield from _of_json(plain)
-    folded = _folded(text)
-    yield from (each for each in _listed(schema) if _folded(each) == folded)
-    if (day := iso_date(text)) is not None and _is_format(schema, "date"):
-        yield day
 
 
 def _of_json(text: str) -> Iterator[Json]:
@@ -124,10 +114,6 @@ def _listed(schema: Schema) -> Iterator[str]:
             yield from (each for each in values if isinstance(each, str))
         if isinstance(constant := node.get("const"), str):
             yield constant
-
-
-def _is_format(schema: Schema, name: str) -> bool:
-    return any(node.get("format") == name for node in schema.nodes())
 
 
 def _folded(text: str) -> str:

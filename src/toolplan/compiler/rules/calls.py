@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Hashable, Iterator
+from itertools import product
 
 from toolplan.base import extras
-from toolplan.compiler.rules._context import PlanContext, Problem, Use
+from toolplan.compiler.rules._context import PlanContext, Problem
 from toolplan.compiler.rules._rule import rule
 from toolplan.plan.diagnostics import Edit, Fix, Severity, available, did_you_mean
 from toolplan.plan.model import Literal, Step
@@ -53,30 +54,24 @@ def ratio_over_filtered(context: PlanContext) -> Iterator[Problem]:
         source = context.steps.get(use.ref.step)
         if source is None:
             continue
-        for text in _statements(context, use):
-            for name, value in source.args.items():
-                constant = value.value if isinstance(value, Literal) else None
-                if isinstance(constant, bool | str) and _is_rated(name, text):
-                    yield use.problem(
-                        f"{use.step.id!r} computes over {name!r}, but {source.id!r} fetches"
-                        f" only rows where it is {json.dumps(constant)}.",
-                        f"Fetch all rows: remove {name!r} from {source.id!r}.",
-                    )
-
-
-def _is_rated(name: str, text: str) -> bool:
-    """Return whether an average of `name`, or a share by it, is computed."""
-    column = rf"\b{re.escape(name)}\b"
-    return re.search(rf"(?i)\bavg\s*\([^()]*{column}|/[^/]*{column}", text) is not None
-
-
-def _statements(context: PlanContext, use: Use) -> Iterator[str]:
-    """Yield the literal-only arguments of the call, which state the computation."""
-    tool = context.tool(use.step) if use.in_arguments else None
-    for name in () if tool is None else tool.input.literal_only:
-        value = use.step.args.get(name)
-        if isinstance(value, Literal) and isinstance(value.value, str):
-            yield value.value
+        tool = context.tool(use.step) if use.in_arguments else None
+        # its literal-only arguments state the computation
+        stated = [use.step.args.get(n) for n in (() if tool is None else tool.input.literal_only)]
+        constants = [(name, v.value) for name, v in source.args.items() if isinstance(v, Literal)]
+        for statement, (name, constant) in product(stated, constants):
+            text = statement.value if isinstance(statement, Literal) else None
+            column = rf"\b{re.escape(name)}\b"
+            rated = rf"(?i)\bavg\s*\([^()]*{column}|/[^/]*{column}"  # an average, or a share
+            if (
+                isinstance(text, str)
+                and isinstance(constant, bool | str)
+                and re.search(rated, text)
+            ):
+                yield use.problem(
+                    f"{use.step.id!r} computes over {name!r}, but {source.id!r} fetches"
+                    f" only rows where it is {json.dumps(constant)}.",
+                    f"Fetch all rows: remove {name!r} from {source.id!r}.",
+                )
 
 
 @rule()

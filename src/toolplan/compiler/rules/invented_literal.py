@@ -84,8 +84,9 @@ def invented_literal(context: PlanContext) -> Iterator[Problem]:
         if isinstance(constant, str | int) and not isinstance(constant, bool):
             found = next(invented(str(constant), field, known.get(call.step.tool, of_question)), "")
             if found:
+                shown = found if len(found) <= _SHOWN else found[: _SHOWN - 1] + "…"
                 yield Problem(
-                    f"The question does not contain {_short(found)!r} in {name!r}.",
+                    f"The question does not contain {shown!r} in {name!r}.",
                     pointer,
                     call.step.id,
                     "Take it from the output of a step, or ask with it in the question.",
@@ -103,12 +104,18 @@ def invented(text: str, argument: str, known: KnownWords) -> Iterator[str]:
         if not known.has_text(mail[0]):
             yield mail[0]
     for url in _URL.finditer(text):
-        if not any(known.has_text(label) for label in _labels(url[1])):
+        parts = url[1].strip(".").split(".")
+        # the parts of a host that name its owner
+        labels = [each for each in parts[:-1] or parts if len(each) > 2]
+        if not any(map(known.has_text, labels)):
             yield url[0]
     bare = _URL.sub(" ", _MAIL.sub(" ", text))
     for phone in _PHONE.finditer(bare):
-        if _is_phone(phone[0]) and not known.has_phone(phone[0]):
-            yield phone[0]
+        number = phone[0]
+        digits = sum(each.isdecimal() for each in number)
+        is_phone = 7 <= digits <= 15 and any(each in number for each in "+(-")
+        if is_phone and not _DATE.search(number) and not known.has_phone(number):
+            yield number
     if bare != text or _DATE.search(text):
         return
     named = _HUMP.sub("_", argument).lower()
@@ -135,21 +142,6 @@ def said_in(plan: Plan) -> tuple[str, ...]:
     earlier = plan.metadata.get(EARLIER)
     listed = earlier if isinstance(earlier, list) else []
     return (query, *(each for each in listed if isinstance(each, str)))
-
-
-def _labels(host: str) -> list[str]:
-    """Return the parts of a host that name its owner."""
-    parts = host.strip(".").split(".")
-    return [each for each in parts[:-1] or parts if len(each) > 2]
-
-
-def _is_phone(text: str) -> bool:
-    digits = sum(each.isdecimal() for each in text)
-    return 7 <= digits <= 15 and not _DATE.search(text) and any(each in text for each in "+(-")
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
 
 
 def plain(text: str) -> str:

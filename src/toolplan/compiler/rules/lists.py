@@ -58,15 +58,12 @@ def _layers(use: Use) -> int:
     if not use.whole or not isinstance(taken, Schema) or "array" in types_of(taken):
         return 0
     layers = 0
-    while layers < _MOST_LAYERS and isinstance(part, Schema) and _is_list(part):
+    while layers < _MOST_LAYERS and isinstance(part, Schema):
+        if not {"array"} <= types_of(part) <= {"array", "null"}:
+            break
         layers, part = layers + 1, elements(part)
     known = part if isinstance(part, Schema) else None
     return layers if layers and assignable(known, taken) is not Verdict.NO else 0
-
-
-def _is_list(schema: Schema) -> bool:
-    types = types_of(schema)
-    return "array" in types and not types - {"array", "null"}
 
 
 def _fan_out(context: PlanContext, use: Use) -> Fix | None:

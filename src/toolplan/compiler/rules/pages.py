@@ -80,14 +80,13 @@ def _paging(step: Step, tool: Tool | None) -> Paging | None:
     if limit is None:
         return paging
     if limit.path[0] in step.args:
-        return None if any(map(_orders, step.args)) else paging
+        names = [name.lower() for name in step.args]
+        is_ordered = any(
+            n.startswith("$orderby") or "sort" in n or "order" in n.split("_") for n in names
+        )
+        return None if is_ordered else paging
     gives_all = limit.gives_all or (limit.is_nullable and len(paging.arguments) == 1)
     return None if gives_all else paging
-
-
-def _orders(argument: str) -> bool:
-    folded = argument.lower()
-    return folded.startswith("$orderby") or "sort" in folded or "order" in folded.split("_")
 
 
 def _fix(pointer: str, step: Step, paging: Paging) -> Fix | None:

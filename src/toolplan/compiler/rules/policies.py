@@ -100,18 +100,15 @@ def flow_refused(context: PlanContext) -> Iterator[Problem]:
                 f"The policy refuses {_argument(flow.pointer)!r}: it needs to be {flow.needs}, and"
                 f" {_origin(flow.label)}"
             )
-            help = _way_out(context.policy.trusted)
+            trusted = context.policy.trusted
+            more = len(trusted) - _MOST_TRUSTED
+            rest = f" and {more} more" if more > 0 else ""
+            listed = f": {', '.join(map(repr, trusted[:_MOST_TRUSTED]))}{rest}."
+            help = (
+                "Write the value in the plan, or take it from an output that the policy trusts"
+                f"{listed if trusted else '; it trusts none yet.'}"
+            )
         yield Problem(f"{message}.", flow.pointer, flow.step, help)
-
-
-def _way_out(trusted: tuple[str, ...]) -> str:
-    """Return the allowed alternatives, with the outputs that the policy trusts."""
-    help = "Write the value in the plan, or take it from an output that the policy trusts"
-    if not trusted:
-        return f"{help}; it trusts none yet."
-    more = len(trusted) - _MOST_TRUSTED
-    rest = f" and {more} more" if more > 0 else ""
-    return f"{help}: {', '.join(map(repr, trusted[:_MOST_TRUSTED]))}{rest}."
 
 
 @rule(Severity.WARNING)

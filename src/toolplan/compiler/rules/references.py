@@ -146,12 +146,8 @@ def _list_fields(schema: Schema) -> list[str]:
     listed = [node.get("properties") for node in schema.nodes()]
     names = dict.fromkeys(name for each in listed if isinstance(each, dict) for name in each)
     parts = {name: at(schema, (name,)) for name in names}
-    return [n for n, part in parts.items() if isinstance(part, Schema) and _is_only_a_list(part)]
-
-
-def _is_only_a_list(schema: Schema) -> bool:
-    types = types_of(schema)
-    return "array" in types and len(types) == 1
+    known = {name: part for name, part in parts.items() if isinstance(part, Schema)}
+    return [name for name, part in known.items() if [*types_of(part)] == ["array"]]
 
 
 def _fits(use: Use, given: Schema | Absent | None) -> bool:
@@ -246,20 +242,17 @@ def _mismatch(use: Use, taken: Schema) -> Problem | None:
         return None
     if is_list_into_scalar(use):
         return None
-    is_one = _is_element(given, taken)
+    element = elements(taken)
+    is_one = (
+        types_of(taken) <= {"array", "null"}
+        and isinstance(element, Schema)
+        and assignable(given, element) is Verdict.YES
+    )
     return use.problem(
         f"{use.text} is {describe(given)}, but the argument accepts {accepted(taken)}.",
         "Refer to a part of the right type.",
         Fix(True, (Edit(use.pointer, [dump_value(use.ref)]),)) if is_one else None,
     )
-
-
-def _is_element(given: Schema, taken: Schema) -> bool:
-    """Return whether `taken` is a list, and `given` surely fits as one of its elements."""
-    element = elements(taken)
-    if types_of(taken) - {"array", "null"} or not isinstance(element, Schema):
-        return False
-    return assignable(given, element) is Verdict.YES
 
 
 @rule(Severity.WARNING)

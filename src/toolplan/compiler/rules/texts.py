@@ -146,7 +146,10 @@ def _spelled(text: str, context: PlanContext, step: Step | None) -> re.Match[str
         opening = found["open"]
         if not found["close"].startswith(_CLOSING[opening]):
             continue
-        if not _is_in_scope(found["step"], context, step):
+        name = found["step"]
+        is_item = step is not None and step.for_each is not None and name in RESERVED_IDS
+        is_other = name in context.steps and (step is None or name != step.id)
+        if not is_item and not is_other:
             continue
         if opening in _NEEDS_PATH and not found["path"] and found[0] != text:
             continue
@@ -154,13 +157,6 @@ def _spelled(text: str, context: PlanContext, step: Step | None) -> re.Match[str
             continue
         return found
     return None
-
-
-def _is_in_scope(name: str, context: PlanContext, step: Step | None) -> bool:
-    """Return whether a reference in `step`, or in the output without one, may begin with `name`."""
-    if step is not None and step.for_each is not None and name in RESERVED_IDS:
-        return True
-    return name in context.steps and (step is None or name != step.id)
 
 
 def _canonical(context: PlanContext, found: re.Match[str], step: Step | None) -> str:

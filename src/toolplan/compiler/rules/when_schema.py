@@ -147,21 +147,17 @@ def _unknown(keyword: str, value: Json, place: str) -> _Fault | None:
     if keyword == "format" and value not in _FORMATS:
         what = f"has a format that is not checked: {value!r}"
         return _Fault(what, place, "Every value would pass. Write a `pattern`.")
-    if keyword == "pattern" and isinstance(value, str) and _fits_all(value):
-        return _Fault(f"has a pattern that every text fits: {value!r}", place)
+    if keyword == "pattern" and isinstance(value, str):
+        # one without anchors is tried on the empty text
+        needs_place = any(each in value for each in ("$", "\\b", "\\B", "\\z", "\\Z"))
+        every: Json = {"type": "string", "pattern": value}
+        if value in (".*$", "^.*$") or (not needs_place and Schema.load(every).is_valid("")):
+            return _Fault(f"has a pattern that every text fits: {value!r}", place)
     if keyword in KEYWORDS or keyword.startswith("x-"):
         return None
     near = suggest(keyword, sorted(KEYWORDS)).near
     help_ = f"Did you mean {near[0]!r}?" if near else _EXAMPLE
     return _Fault(f"has an unknown keyword, which every value passes: {keyword!r}", place, help_)
-
-
-def _fits_all(pattern: str) -> bool:
-    """Return whether every text fits `pattern`; one without anchors is tried on the empty text."""
-    if pattern in (".*$", "^.*$"):
-        return True
-    needs_place = any(each in pattern for each in ("$", "\\b", "\\B", "\\z", "\\Z"))
-    return not needs_place and Schema.load({"type": "string", "pattern": pattern}).is_valid("")
 
 
 def _inapplicable(

@@ -134,7 +134,12 @@ def messages(
     shared, signatures = signatures_text(tools.values())
     lines = [f"{name} = {text}" for name, text in shared.items()]
     for name, tool in tools.items():
-        lines += [_tool_lines(tool, signatures[name]), *(f"  {line}" for line in about[name])]
+        line = signatures[name] + _EFFECTS.get(tool.effects, "")
+        description = _quoted(tool.description)
+        lines += [
+            f"{line}\n  {json.dumps(description, ensure_ascii=False)}" if description else line,
+            *(f"  {line}" for line in about[name]),
+        ]
     parts.append("\n".join(lines))
     if examples := example_plans(tools):
         shown = "\n".join(examples)
@@ -172,12 +177,6 @@ def kirha_messages(
     parts.append(f"# Available tools\n<tools>\n{written}\n</tools>")
     system = Message("system", "\n\n".join(parts))
     return (system, Message("user", question.text), *_so_far(attempts))
-
-
-def _tool_lines(tool: Tool, signature: str) -> str:
-    line = signature + _EFFECTS.get(tool.effects, "")
-    description = _quoted(tool.description)
-    return f"{line}\n  {json.dumps(description, ensure_ascii=False)}" if description else line
 
 
 def _quoted(text: str) -> str:
@@ -318,12 +317,9 @@ def _identities(tool: Tool) -> Path | None:
     starts: list[Path] = [(), *((name,) for name in tool.signature.outputs)]
     for start in starts:
         path: Path = (*start, EVERY, "id")
-        if isinstance(at(output, path), Schema) and _is_list(output, start):
+        listed = at(output, start)
+        node: Json = listed.node if isinstance(listed, Schema) else None
+        is_list = isinstance(node, dict) and node.get("type") == "array"
+        if is_list and isinstance(at(output, path), Schema):
             return path
     return None
-
-
-def _is_list(output: Schema, path: Path) -> bool:
-    found = at(output, path)
-    node: Json = found.node if isinstance(found, Schema) else None
-    return isinstance(node, dict) and node.get("type") == "array"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
-from itertools import count
+from collections.abc import Iterator
+from itertools import chain, count
 from typing import Final, cast
 
 from toolplan.dialects import DIALECTS, dialect_of
@@ -51,8 +51,12 @@ def read_reply(text: str, prefer: str = "toolplan") -> Proposal:
         if said is not None:
             return said
     dialects = [_recognising(json.dumps(document)) for document in documents]
-    if (marked := _marked(text, dialects)) is not None:
-        return Draft(text, marked)
+    # a dialect that has JSON between marks of its own reads the whole reply; its marks are seen
+    # without the keys of the JSON
+    outside = _recognising(_KEY.sub("", text))
+    for name in chain.from_iterable(dialects):
+        if name in outside:
+            return Draft(text, name)
     plans = [plan for plan, names in zip(documents, dialects, strict=True) if names]
     if any(plan != plans[0] for plan in plans[1:]):
         raise ModelError(
@@ -112,15 +116,6 @@ def _documents(text: str) -> Iterator[Json]:
 
 def _recognising(text: str) -> list[str]:
     return [name for name, dialect in DIALECTS.items() if dialect.recognises(text)]
-
-
-def _marked(text: str, plans: Sequence[list[str]]) -> str | None:
-    """Return the dialect that has JSON between marks of its own, and so reads the whole reply.
-
-    `plans` are the dialects of each plan in JSON. The marks are seen without the keys of the JSON.
-    """
-    outside = _recognising(_KEY.sub("", text))
-    return next((name for names in plans for name in names if name in outside), None)
 
 
 def _said(document: Json) -> Clarification | Refusal | None:

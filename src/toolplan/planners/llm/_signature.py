@@ -60,12 +60,7 @@ def signatures_text(tools: Iterable[Tool]) -> tuple[dict[str, str], dict[str, st
         tool: _STRINGS.sub(lambda found: choices.get(found[0], found[0]), text)
         for tool, text in texts.items()
     }
-    types, texts = _shared_objects(texts)
-    return types | {name: part for part, name in choices.items()}, texts
-
-
-def _shared_objects(texts: dict[str, str]) -> tuple[dict[str, str], dict[str, str]]:
-    """Return the object types that several of `texts` share, by name, and the texts with them."""
+    # the object types that several texts share get names
     parts = {part for text in texts.values() for part in _objects(text)}
     shared: dict[str, str] = {}
     # the longest first: their parts are then shared less often, or not at all
@@ -77,7 +72,7 @@ def _shared_objects(texts: dict[str, str]) -> tuple[dict[str, str], dict[str, st
         shared = {other: text.replace(part, name) for other, text in shared.items()}
         shared[name] = part
         texts = {tool: text.replace(part, name) for tool, text in texts.items()}
-    return shared, texts
+    return shared | {name: part for part, name in choices.items()}, texts
 
 
 def _objects(text: str) -> Iterator[str]:
@@ -278,7 +273,8 @@ def _facts(schema: Schema, node: Json, name: str) -> Iterator[str]:
     branches = _branches(schema, node)
     described = next((text for each in branches if (text := each.get("description"))), None)
     sentence = first_sentence(described) if isinstance(described, str) else ""
-    if sentence and _adds(sentence, name):
+    said = set(_WORD.findall(sentence.lower())) - _NO_WORDS
+    if not said <= set(_WORD.findall(name.lower().replace("_", " "))):
         yield json.dumps(sentence, ensure_ascii=False)
     items = [each["items"] for each in branches if "items" in each]
     for each in (*branches, *(part for one in items for part in _branches(schema, one))):
@@ -314,12 +310,6 @@ def first_sentence(text: str) -> str:
     end = next((found.end() for found in _END.finditer(line)), len(line))
     line = line[:end]
     return line if len(line) <= _SENTENCE else line[: _SENTENCE - 1] + "…"
-
-
-def _adds(sentence: str, name: str) -> bool:
-    """Return whether `sentence` says more than the name of the argument."""
-    words = set(_WORD.findall(sentence.lower())) - _NO_WORDS
-    return not words <= set(_WORD.findall(name.lower().replace("_", " ")))
 
 
 def _value(value: Json) -> str:

@@ -31,9 +31,21 @@ def open_journal(place: Place) -> Store:
 
     Raises:
         JournalError: it cannot be opened.
+        ToolplanError: no package that is installed opens such an address.
     """
     if is_address(place):
-        return _opener(str(place))(str(place))
+        address = str(place)
+        scheme = address.partition(":")[0].lower()
+        offered = Extensions[Callable[[str], Store]]("toolplan.journals")
+        if "://" in address and scheme in offered:
+            return offered[scheme](address)
+        if "://" in address:
+            extras.check_beside("journal", scheme, f"A journal at {scheme}://…")
+        raise JournalError(
+            "journal-address",
+            "The address of the journal is of no database that is known.",
+            "Write postgres://USER:PASSWORD@HOST:PORT/DATABASE, or the path of a file.",
+        )
     file = Path(place)
     if not file.name:
         raise JournalError(
@@ -51,22 +63,3 @@ def open_journal(place: Place) -> Store:
             "Name another place: TOOLPLAN_JOURNAL=FILE, or another folder: TOOLPLAN_HOME=FOLDER.",
         ) from None
     return Journal(file)
-
-
-def _opener(address: str) -> Callable[[str], Store]:
-    """Return what opens the journal at `address`, of the package that offers its scheme.
-
-    Raises:
-        ToolplanError: no package that is installed does.
-    """
-    scheme = address.partition(":")[0].lower()
-    offered = Extensions[Callable[[str], Store]]("toolplan.journals")
-    if "://" in address and scheme in offered:
-        return offered[scheme]
-    if "://" in address:
-        extras.check_beside("journal", scheme, f"A journal at {scheme}://…")
-    raise JournalError(
-        "journal-address",
-        "The address of the journal is of no database that is known.",
-        "Write postgres://USER:PASSWORD@HOST:PORT/DATABASE, or the path of a file.",
-    )

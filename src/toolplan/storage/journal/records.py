@@ -148,10 +148,9 @@ def group_of(run: str, texts: Sequence[str], at: int) -> Group:
     One row for all: with a row each, every one would wait for the interpreter lock.
     """
     large = {blob_name(text): text for text in texts if len(text) > BLOB_SIZE}
-    lines = [_line(text) for text in texts]
+    lines = [
+        text if len(text) <= BLOB_SIZE else f'{BLOB}"{blob_name(text)}",{len(text)}]'
+        for text in texts
+    ]
     row = (run, at, "\n".join(lines), checksums(run, at, lines))
     return Group(row, len(texts), large)
-
-
-def _line(text: str) -> str:
-    return text if len(text) <= BLOB_SIZE else f'{BLOB}"{blob_name(text)}",{len(text)}]'

@@ -7,6 +7,7 @@ processes, recover to the same state.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from operator import attrgetter
 from typing import Any, TypeAlias, TypeVar
 
 from msgspec import Struct
@@ -68,10 +69,12 @@ class Recovered(Struct, frozen=True):
 def recover(events: Iterable[Event]) -> Recovered:
     """Return how far the run of `events` has come."""
     events = [*events]
-    tries = {slot: each.attempt for slot, each in _last(events, CallIntended, _attempt).items()}
-    closed = _last(events, AttemptFailed, _attempt)
-    decided = _last(events, CallDecided, _attempt)
-    doubts = _last(events, CallInDoubt, _weight)
+    attempt = attrgetter("attempt")
+    tries = {slot: each.attempt for slot, each in _last(events, CallIntended, attempt).items()}
+    closed = _last(events, AttemptFailed, attempt)
+    decided = _last(events, CallDecided, attempt)
+    # a failure has no order of its own; as text it has one, with all of its fields
+    doubts = _last(events, CallInDoubt, lambda e: (e.attempt, e.result is not None, repr(e)))
     waiting = _last(events, CallWaiting, lambda shown: (shown.at, shown.digest))
     over: dict[str, Over] = {}
     items: dict[str, dict[int, ItemEnded]] = {}
@@ -100,11 +103,11 @@ def recover(events: Iterable[Event]) -> Recovered:
             case _:
                 pass
     intents = {
-        (step, item): attempt
-        for (step, item), attempt in tries.items()
+        (step, item): tried
+        for (step, item), tried in tries.items()
         if step not in over
         and item not in items.get(step, {})
-        and ((step, item) not in closed or attempt > closed[step, item].attempt)
+        and ((step, item) not in closed or tried > closed[step, item].attempt)
     }
     return Recovered(
         over={step: _whole(event, items, counts) for step, event in over.items()},
@@ -137,15 +140,6 @@ def _last(
             slot = (event.step, event.item)
             kept[slot] = max(kept.get(slot, event), event, key=key)
     return kept
-
-
-def _attempt(event: CallIntended | AttemptFailed | CallDecided) -> int:
-    return event.attempt
-
-
-def _weight(event: CallInDoubt) -> tuple[int, bool, str]:
-    # a failure has no order of its own; as text it has one, with all of its fields
-    return event.attempt, event.result is not None, repr(event)
 
 
 class Whole:
