@@ -29,12 +29,11 @@ from toolplan.mcp_server.http.serving import serve_http
 from toolplan.schema.tool import Effects, Tool, Toolbox, ToolError, ToolObjectError
 from toolplan_demo.changes import reset as forget_changes
 from toolplan_demo.database import DEFAULT_ROWS
-from toolplan_demo.rest import DOCUMENT_PATH, serve
+from toolplan_demo.rest import DOCUMENT_PATH, LOOPBACK, serve
 from toolplan_demo.tools import demo_tools
 
 NAME: Final = "toolplan-demo"
 HTTP_PATH: Final = "/mcp"
-LOOPBACK: Final = "127.0.0.1"
 
 DemoServer: TypeAlias = Server[dict[str, Any]]
 

@@ -257,11 +257,9 @@ def _create_facility(database: Database, given: Arguments) -> Json:
 
 
 def _facility_with_activity(database: Database, given: Arguments) -> Json:
-    days = given.get("days")
     facility = _row(database, "facilities", given["id"])
     last = database.today
-    back = (days if isinstance(days, int) else _ACTIVITY_DAYS) - 1
-    first = last - datetime.timedelta(days=back)
+    first = last - datetime.timedelta(days=_number(given.get("days", _ACTIVITY_DAYS)) - 1)
     values = (str(given["id"]), first.isoformat(), last.isoformat())
     behind = "WHERE facility_id = ? AND date BETWEEN ? AND ? ORDER BY date DESC, id DESC"
     shipments, inspections = (
@@ -327,7 +325,6 @@ ANSWERS: Final[Mapping[str, Answer]] = {
     "analytics_risk_trends": risk_trends,
 }
 """The function of each tool of `domain.json`."""
-
 
 MOST_ROWS: Final = 1_000_000
 SOURCE: Final = "demo"
