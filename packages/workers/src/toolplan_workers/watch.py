@@ -78,8 +78,9 @@ class Watch:
                     await self._extend_slots()
                     await self.look_for_silent(mine)
                     await self.look_for_forgotten(mine)
-                if turn % _LOST_EVERY == 0:
-                    await self.look_for_lost()
+                if turn % _LOST_EVERY == 0:  # runs that must be continued and have no job
+                    for run in await in_thread(self._dispatch.put_lost, self._queue):
+                        _LOG.warning("Run %s had no job, and is put back.", run)
             except JournalError as error:
                 _LOG.debug("The watch pauses: %s", error)
                 await asyncio.sleep(_PAUSE_S)
@@ -110,8 +111,6 @@ class Watch:
         numbers = {number for name, number, _ in workers if name in dead}
         mine = {number for name, number, _ in workers if name == self.me}
         queue = self._dispatch.queue
-        if dead:
-            await in_thread(self._revoke, dead)
         for job in await queue.doing() if dead or len(mine) > 1 else ():
             if job.worker in numbers or (job.worker in mine and job.number not in busy):
                 await queue.back(job)
@@ -129,7 +128,13 @@ class Watch:
         stalled = await self._dispatch.queue.stalled(SILENT_S)
         silent = [job for job in stalled if job.number not in busy]
         if silent:
-            await in_thread(self._end_sessions, {job.worker for job in silent})
+            numbers = {job.worker for job in silent}
+            workers = await in_thread(self._dispatch.workers)
+            names = {name for name, number, _ in workers if number in numbers and name != self.me}
+            for name in sorted(names):
+                _LOG.warning("Worker %s is silent; what it has is given to others.", name)
+            locks = [lock_of(name) for name in sorted(names)]
+            await in_thread(self._dispatch.journal.locks.end_sessions, locks)
         for job in silent:
             if job.number not in busy:  # this worker may have taken it just now
                 await self._dispatch.queue.back(job)
@@ -152,32 +157,13 @@ class Watch:
             await self._dispatch.queue.back(found[number])
         self._forgotten = idle - self._forgotten
 
-    async def look_for_lost(self) -> None:
-        """Put back runs of the queue that must be continued and have no job.
-
-        Raises:
-            JournalError: the database cannot be used.
-        """
-        for run in await in_thread(self._dispatch.put_lost, self._queue):
-            _LOG.warning("Run %s had no job, and is put back.", run)
-
     def _ask(self) -> tuple[list[tuple[str, str, str]], set[str]]:
-        """Return all workers, and the names of those that are dead."""
-        workers = self._dispatch.workers()
+        """Return all workers, and the names of the dead ones, whose leases are revoked."""
+        workers, journal = self._dispatch.workers(), self._dispatch.journal
         names = sorted({name for name, _, _ in workers if name != self.me})
-        free = self._dispatch.journal.locks.free([lock_of(name) for name in names])
-        return workers, {name for name in names if lock_of(name) in free}
-
-    def _end_sessions(self, numbers: set[str]) -> None:
-        """End the sessions of the workers with these numbers in the queue."""
-        workers = self._dispatch.workers()
-        names = {name for name, number, _ in workers if number in numbers and name != self.me}
-        for name in sorted(names):
-            _LOG.warning("Worker %s is silent; what it has is given to others.", name)
-        self._dispatch.journal.locks.end_sessions([lock_of(name) for name in sorted(names)])
-
-    def _revoke(self, dead: set[str]) -> None:
-        journal = self._dispatch.journal
-        for run, owner in journal.held().items():
+        free = journal.locks.free([lock_of(name) for name in names])
+        dead = {name for name in names if lock_of(name) in free}
+        for run, owner in journal.held().items() if dead else ():
             if owner in dead:
                 journal.revoke(run, owner)
+        return workers, dead

@@ -6,7 +6,7 @@ import secrets
 import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
-from typing import Final, NamedTuple, TypeAlias, TypeVar, cast
+from typing import Final, TypeAlias, TypeVar, cast
 
 from toolplan.events import Event
 from toolplan.storage.journal import BLOB, Pruning, named_blobs
@@ -41,53 +41,6 @@ from toolplan_workers.postgres.connections import Connection, Connections, has_t
 from toolplan_workers.postgres.locks import Locks
 from toolplan_workers.postgres.notifications import Listener, Notifier
 from toolplan_workers.postgres.schema import prepare
-
-
-class Owner(NamedTuple):
-    """A process: its host and number, the boot of its machine, and a random part.
-
-    Hosts and numbers come again, in containers above all; the earlier process has ended then.
-    """
-
-    process: str
-    boot: str
-    chance: str
-
-    @classmethod
-    def new(cls) -> Owner:
-        """Return a name for this process that no other has."""
-        return cls(this_process(), this_boot(), secrets.token_hex(8))
-
-    @classmethod
-    def read(cls, name: str) -> Owner:
-        """Return the owner with this name; another name is only a process."""
-        parts = name.split("|")
-        return cls(*parts) if len(parts) == len(cls._fields) else cls(name, "", "")
-
-    @property
-    def name(self) -> str:
-        """The owner as text."""
-        return "|".join(self)
-
-    @property
-    def text(self) -> str:
-        """The owner in words."""
-        return process_text(self.process) if ":" in self.process else self.process
-
-    @property
-    def is_gone(self) -> bool:
-        """Whether it is a process of this machine that has certainly ended."""
-        return self._is_here and is_gone(self.process)
-
-    @property
-    def lives(self) -> bool:
-        """Whether it is a process of this machine that has not ended."""
-        return self._is_here and lives(self.process)
-
-    @property
-    def _is_here(self) -> bool:
-        return bool(self.boot) and self.boot == this_boot()
-
 
 _T = TypeVar("_T")
 
@@ -137,7 +90,8 @@ class PostgresDriver(Driver):
         self.connections = connections
         self.sql = _SQL
         self.claims = claims
-        self.owner = owner or Owner.new().name
+        # host and process number, the boot of the machine, and a part that no other process has
+        self.owner = owner or "|".join((this_process(), this_boot(), secrets.token_hex(8)))
         self.place = connections.address.place
         self.locks = self.advisory = Locks(connections)
         self._notifier = Notifier(connections)
@@ -146,10 +100,18 @@ class PostgresDriver(Driver):
         self._kept = 0
         try:
             notes = connections.do(lambda each: prepare(each, self.place))
-            self.notes = notes + _clock_notes(time.time() - connections.now())
+            ahead_s = time.time() - connections.now()
         except BaseException:
             connections.close()
             raise
+        if abs(ahead_s) > _CLOCK_TOLERANCE_S:
+            direction = "ahead of" if ahead_s > 0 else "behind"
+            notes += (
+                f"The clock of this machine is {abs(ahead_s):,.0f} s {direction} that of the"
+                " journal's server. Leases and schedules count on the server's; times in events"
+                " are wrong.",
+            )
+        self.notes = notes
 
     def close(self) -> None:
         self._notifier.close()
@@ -197,14 +159,16 @@ class PostgresDriver(Driver):
 
     def check_free(self, run: str, held: Row, watched: tuple[int, float] | None) -> str:
         name, _, is_over = cast("tuple[str, int, bool]", held)
-        before = Owner.read(name)
-        if not (is_over or name in ("", self.owner) or before.is_gone):
-            raise LeaseHeld(run, before.text, self.claims.lease_s, None)
-        return before.text if name and before.lives else ""
+        process, is_here = _process(name)
+        text = process_text(process) if ":" in process else process
+        if not (is_over or name in ("", self.owner) or (is_here and is_gone(process))):
+            raise LeaseHeld(run, text, self.claims.lease_s, None)
+        return text if is_here and lives(process) else ""
 
     def is_free(self, held: Row) -> bool:
         name, _, is_over = cast("tuple[str, int, bool]", held)
-        return not name or is_over or Owner.read(name).is_gone
+        process, is_here = _process(name)
+        return not name or is_over or (is_here and is_gone(process))
 
     def take_free(self, run: str, beat: float) -> Lease | None:
         """Take the lease of `run` if it is free."""
@@ -272,6 +236,15 @@ class PostgresDriver(Driver):
         return not self._kept
 
 
+def _process(owner: str) -> tuple[str, bool]:
+    """Return the process in the name of an owner, and whether it is of this boot of this machine.
+
+    Hosts and numbers come again, in containers above all; the earlier process has ended then.
+    """
+    process, boot, _ = owner.split("|") if owner.count("|") == 2 else (owner, "", "")
+    return process, bool(boot) and boot == this_boot()
+
+
 def query_of(connection: Connection) -> Query:
     """Return the function that runs statements of the journal on `connection`."""
 
@@ -289,17 +262,6 @@ def _add_durations(connection: Connection, rows: list[_Durations], *, trims: boo
         query(_ADD_DURATIONS, row)
     for tool, *_ in rows if trims else ():
         query(_TRIM_DURATIONS, (tool, tool, KEPT_DURATIONS))
-
-
-def _clock_notes(ahead_s: float) -> tuple[str, ...]:
-    """Return a warning about clock skew; `ahead_s` is this machine's time minus the server's."""
-    if abs(ahead_s) <= _CLOCK_TOLERANCE_S:
-        return ()
-    direction = "ahead of" if ahead_s > 0 else "behind"
-    return (
-        f"The clock of this machine is {abs(ahead_s):,.0f} s {direction} that of the journal's"
-        " server. Leases and schedules count on the server's; times in events are wrong.",
-    )
 
 
 # Locked: a run that is cancelled could be resumed just now.
@@ -395,39 +357,34 @@ class PostgresJournal(Store):
         Raises:
             JournalError: the journal cannot be read or written.
         """
-        return _pruned(self, older_than_s, keep, apply=apply)
+        ((now, before, total),) = self.rows(_STATE, ())
+        oldest: tuple[float, str] = (float("inf"), "")
+        if keep:
+            rows = self.rows(_KEPT, (keep - 1,))
+            oldest = (rows[0][0], rows[0][1]) if rows else (float("-inf"), "")
+        values = (now - older_than_s, oldest[0], *oldest)
+        if not apply:
+            names = tuple(str(row[0]) for row in self.rows(_PRUNABLE, (*values, None)))
+            return Pruning(names, total - len(names), before, before)
+        names = ()
+        while batch := self._removed((*values, _BATCH)):
+            names += batch
+        with self.transaction() as connection:
+            # no process may refer to a large record between the two statements
+            connection.execute("LOCK TABLE blobs IN EXCLUSIVE MODE")
+            named = named_blobs(connection.execute(_WITH_BLOBS, (BLOB,)))
+            connection.execute("DELETE FROM blobs WHERE name <> ALL(%s)", ([*named],))
+        for table in ("events", "blobs", "runs"):
+            self.rows(f"VACUUM {table}", ())
+        ((_, after, _),) = self.rows(_STATE, ())
+        return Pruning(names, total - len(names), before, after)
 
-
-def _pruned(journal: PostgresJournal, older_than_s: float, keep: int, *, apply: bool) -> Pruning:
-    ((now, before, total),) = journal.rows(_STATE, ())
-    oldest: tuple[float, str] = (float("inf"), "")
-    if keep:
-        rows = journal.rows(_KEPT, (keep - 1,))
-        oldest = (rows[0][0], rows[0][1]) if rows else (float("-inf"), "")
-    values = (now - older_than_s, oldest[0], *oldest)
-    if not apply:
-        names = tuple(str(row[0]) for row in journal.rows(_PRUNABLE, (*values, None)))
-        return Pruning(names, total - len(names), before, before)
-    names = ()
-    while batch := _removed(journal, (*values, _BATCH)):
-        names += batch
-    with journal.transaction() as connection:
-        # no process may refer to a large record between the two statements
-        connection.execute("LOCK TABLE blobs IN EXCLUSIVE MODE")
-        named = named_blobs(connection.execute(_WITH_BLOBS, (BLOB,)))
-        connection.execute("DELETE FROM blobs WHERE name <> ALL(%s)", ([*named],))
-    for table in ("events", "blobs", "runs"):
-        journal.rows(f"VACUUM {table}", ())
-    ((_, after, _),) = journal.rows(_STATE, ())
-    return Pruning(names, total - len(names), before, after)
-
-
-def _removed(journal: PostgresJournal, values: tuple[object, ...]) -> tuple[str, ...]:
-    """Remove some runs in one transaction, and return them."""
-    with journal.transaction() as connection:
-        rows = connection.execute(f"{_PRUNABLE} FOR UPDATE", values).fetchall()
-        names = tuple(str(row[0]) for row in rows)
-        for table, delete in _DELETE.items():
-            if has_table(connection, table):
-                connection.execute(delete.encode(), ([*names],))
-    return names
+    def _removed(self, values: tuple[object, ...]) -> tuple[str, ...]:
+        """Remove some runs in one transaction, and return them."""
+        with self.transaction() as connection:
+            rows = connection.execute(f"{_PRUNABLE} FOR UPDATE", values).fetchall()
+            names = tuple(str(row[0]) for row in rows)
+            for table, delete in _DELETE.items():
+                if has_table(connection, table):
+                    connection.execute(delete.encode(), ([*names],))
+        return names

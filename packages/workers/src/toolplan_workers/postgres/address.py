@@ -90,7 +90,10 @@ def read_address(url: str) -> Address:
         options += f" -c search_path={SCHEMA}"
     parameters = {**_DEFAULTS, **given, "options": options, "client_encoding": "UTF8"}
     secrets = tuple(given[name] for name in _SECRETS if name in given)
-    return Address(make_conninfo(**parameters), _place(given), secrets)
+    user, host, address, port, name = (given.get(each, "") for each in _SHOWN)
+    user, port = f"{user}@" if user else "", f":{port}" if port else ""
+    place = f"postgres://{user}{host or address}{port}/{name}"
+    return Address(make_conninfo(**parameters), place, secrets)
 
 
 def _is_whole(given: Mapping[str, str]) -> bool:
@@ -98,10 +101,3 @@ def _is_whole(given: Mapping[str, str]) -> bool:
     ports = given.get("port", "").replace(",", "")
     others = (given.get(name, "") for name in ("user", "host", "dbname"))
     return (not ports or ports.isdecimal()) and not any("@" in each for each in others)
-
-
-def _place(given: Mapping[str, str]) -> str:
-    user, host, address, port, name = (given.get(each, "") for each in _SHOWN)
-    user = f"{user}@" if user else ""
-    port = f":{port}" if port else ""
-    return f"postgres://{user}{host or address}{port}/{name}"
