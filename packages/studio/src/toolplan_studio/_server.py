@@ -28,8 +28,8 @@ from toolplan.mcp_server.http.guard import Guard, Rules
 from toolplan.mcp_server.http.serving import CannotServe, checked_rules, kept_secret, serve_http
 from toolplan.show.printable import printable
 from toolplan_studio._active import ActiveRuns
-from toolplan_studio._errors import problem, problem_response, status_of
-from toolplan_studio._page import STATIC, SafeHeaders, page_routes
+from toolplan_studio._errors import STATUS, problem, problem_response
+from toolplan_studio._page import STATIC, page_routes, safe_headers
 from toolplan_studio._routes import SHOWN_ELSEWHERE, entrance, router
 from toolplan_studio._session import Sessions
 from toolplan_studio._studio import Studio
@@ -121,7 +121,12 @@ def http_app(
     served.state.sessions = sessions
     served.router.routes.extend(page_routes(page))
     # a token is exchanged for a cookie: the guard does not ask for it with each request
-    return SafeHeaders(Guard(served, replace(rules, token=None), _refusal))
+    guard = Guard(
+        served,
+        replace(rules, token=None),
+        lambda status, code, message: problem(code, message, None, status),
+    )
+    return safe_headers(guard)
 
 
 def session_key(token: str | None, folder: Path | None = None) -> bytes:
@@ -149,10 +154,6 @@ def _host_of(origin: str) -> str:
             "usage", f"{origin!r} is not an address of pages.", "As in https://plans.example."
         )
     return f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
-
-
-def _refusal(status: int, code: str, message: str) -> object:
-    return problem(code, message, None, status)
 
 
 def openapi_text() -> str:
@@ -198,19 +199,18 @@ def _api(lifespan: Callable[[FastAPI], AbstractAsyncContextManager[None]] | None
 
 
 async def _refused(_: Request, error: ToolplanError) -> Response:
-    return problem_response(error.code, error.message, status_of(error.code), error.help)
+    status = STATUS.get(error.code, 502 if error.code.startswith("llm-") else 422)
+    return problem_response(error.code, error.message, status, error.help)
 
 
 async def _invalid(_: Request, error: RequestValidationError) -> Response:
-    found = [_fault(each) for each in error.errors()]
+    found = [
+        printable(f"{'.'.join(map(str, each['loc']))}: {each['msg']}")[:300]
+        for each in error.errors()
+    ]
     shown = "; ".join(found[:_MOST_FAULTS])
     more = f"; and {len(found) - _MOST_FAULTS} more" if len(found) > _MOST_FAULTS else ""
     return problem_response("bad-request", f"{shown}{more}.", 422)
-
-
-def _fault(error: dict[str, Any]) -> str:
-    place = ".".join(str(each) for each in error["loc"])
-    return printable(f"{place}: {error['msg']}")[:300]
 
 
 async def _http(_: Request, error: HTTPException) -> Response:

@@ -84,8 +84,12 @@ class Sessions:
             Refused: neither a valid cookie nor the token.
         """
         kind, _, given = (authorization or "").partition(" ")
-        is_bearer = kind.casefold() == "bearer" and self._is_known(given.strip())
-        if is_bearer or self._is_valid(cookie or ""):
+        if kind.casefold() == "bearer" and self._is_known(given.strip()):
+            return
+        end, _, signature = (cookie or "").partition(".")
+        is_time = end.isascii() and end.isdecimal() and len(end) < 15
+        is_signed = _same(signature, self._signature("session", end))
+        if is_time and is_signed and int(end) > time.time():
             return
         raise Refused(
             "unauthorised",
@@ -109,12 +113,6 @@ class Sessions:
                 "The proxy before the studio must set it for every request.",
             )
         return name
-
-    def _is_valid(self, cookie: str) -> bool:
-        end, _, signature = cookie.partition(".")
-        if not (end.isascii() and end.isdecimal() and len(end) < 15 and int(end) > time.time()):
-            return False
-        return _same(signature, self._signature("session", end))
 
     def _is_known(self, token: str) -> bool:
         return self._token is not None and _same(token, self._token)

@@ -26,10 +26,9 @@ from toolplan.policy.consent import Effect, Origin, needs_values
 from toolplan.policy.execution_plan import ExecutionPlan
 from toolplan.schema.tool import Effects, Tool, Toolbox
 from toolplan.show.approval_view import BY_DEFAULT, approval_json
-from toolplan.show.diagnostics import Located
 from toolplan.show.exact import exact_text, mixed_scripts
 from toolplan.show.flow_view import flow_to_json
-from toolplan.show.printable import harmless_json, printable
+from toolplan.show.printable import harmless_json
 from toolplan.show.step_text import condition_words
 from toolplan.tools.pins import Absent, RefusedTool, SourcedTool
 from toolplan_studio import _run_wire as run_wire
@@ -74,7 +73,9 @@ def checked_view(
     checked: CheckResult, written: Plan | None, forecast: Forecast | None, tools: Toolbox
 ) -> wire.CheckedPlan:
     """Return a checked plan; where it has errors, `written` is as much as could be read."""
-    plan, text = checked.plan, checked.text
+    plan, text, located = checked.plan, checked.text, checked.located
+    if len(located) > MOST_DIAGNOSTICS:
+        located = sorted(located, key=lambda each: not each.diagnostic.blocks)[:MOST_DIAGNOSTICS]
     shown = written if plan is None else plan.plan
     needs_approval = plan is not None and bool(plan.effects)
     return wire.CheckedPlan(
@@ -84,7 +85,12 @@ def checked_view(
         plan=None if shown is None else dump(shown),
         graph=graph_view(shown, tools, checked.diagnostics),
         understood=_understood(shown),
-        diagnostics=_diagnostics(checked.located, text),
+        diagnostics=[
+            wire.DiagnosticOut.model_validate(
+                {**diagnostic_to_json(each.diagnostic), "place": _place(each.span, text)}
+            )
+            for each in located
+        ],
         effects=effects_view(plan, tools),
         flows=flows_view(plan),
         needs_approval=needs_approval,
@@ -94,30 +100,13 @@ def checked_view(
     )
 
 
-def _diagnostics(located: Sequence[Located], text: str) -> list[wire.DiagnosticOut]:
-    """Return diagnostics with their places; if there are too many, errors come first."""
-    if len(located) > MOST_DIAGNOSTICS:
-        located = sorted(located, key=lambda each: not each.diagnostic.blocks)[:MOST_DIAGNOSTICS]
-    return [
-        wire.DiagnosticOut.model_validate(
-            {**diagnostic_to_json(each.diagnostic), "place": _place(each.span, text)}
-        )
-        for each in located
-    ]
-
-
 def _place(span: Span | None, text: str) -> wire.Place | None:
     if span is None:
         return None
     line, column = line_and_column(text, span.start)
-    end_line, end_column = line_and_column(text, span.end)
+    end_line, end = line_and_column(text, span.end)
     return wire.Place(
-        line=line,
-        column=column,
-        end_line=end_line,
-        end_column=end_column,
-        start=span.start,
-        end=span.end,
+        line=line, column=column, end_line=end_line, end_column=end, start=span.start, end=span.end
     )
 
 
@@ -306,16 +295,7 @@ def tool_view(tool: Tool, findings: Sequence[Finding]) -> wire.ToolOut:
         ],
         warnings=_lookalikes(each for each in values if not isinstance(each, Absent)),
         can_try=tool.effects is Effects.READ and tool.unusable is None,
-        lints=[
-            wire.LintOut(
-                code=each.code,
-                pointer=each.pointer,
-                message=printable(each.message),
-                help=printable(each.help),
-            )
-            for each in findings
-            if each.tool == tool.name
-        ],
+        lints=[wire.LintOut.model_validate(each) for each in findings if each.tool == tool.name],
     )
 
 
@@ -323,12 +303,8 @@ def _pinned(value: Json | Absent) -> str | None:
     return None if isinstance(value, Absent) else exact_text(value)
 
 
-def calls_view(waiting: Iterable[Effect], tools: Mapping[str, Tool]) -> list[run_wire.CallOut]:
-    """Return calls that wait, each value whole and exact."""
-    return [_call(each, tools) for each in waiting]
-
-
-def _call(effect: Effect, tools: Mapping[str, Tool]) -> run_wire.CallOut:
+def call_view(effect: Effect, tools: Mapping[str, Tool]) -> run_wire.CallOut:
+    """Return a call that waits, each value whole and exact."""
     defaults = _marked_defaults(effect.defaults)
     origins = {**effect.origins, **dict.fromkeys(defaults, Origin(Trust.TRUSTED))}
     return run_wire.CallOut(
