@@ -118,11 +118,9 @@ class Child:
         return megabytes() < self._at_start + KEPT_MEGABYTES
 
     def statements(self, text: str) -> list[str]:
-        """Return the types of the statements of `text`."""
         return [found.type.name for found in self._connection.extract_statements(text)]
 
     def execute(self, text: str, parameters: list[Any] | None) -> list[Any] | None:
-        """Run `text`, and return its first row if it has one."""
         row = self._connection.execute(text, parameters).fetchone()
         return None if row is None else list(row)
 

@@ -217,7 +217,6 @@ class Database:
         return _FUNCTIONS[0]
 
     def create(self, name: str, columns: Columns) -> None:
-        """Create the empty table `name`, or replace it."""
         self._view(name, columns, {}, "(SELECT 1 WHERE false)")
 
     def load(

@@ -20,14 +20,14 @@ from toolplan_sql._lineage import StatementLineage
 from toolplan_sql._relations import Paths
 from toolplan_sql._tables import Column, Name
 from toolplan_sql._times import (
+    CLOCK_TYPES,
+    LIKE_A_TIME,
     Moment,
     disordered,
-    looks_like_times,
     measures_time,
     moments,
     reads_clocks_as_utc,
     zone_of,
-    zoned_literals,
 )
 from toolplan_sql._types import (
     ColumnType,
@@ -176,7 +176,11 @@ class Originals:
         """
         every = [(name, time) for name, times in self._times.items() for time in times]
         offsets = {time.offset for _, time in every}
-        for text in zoned_literals(calls):
+        for call in calls:
+            text = call.literal
+            is_clock = call.name in (CAST, TRY_CAST) and call.result in CLOCK_TYPES
+            if not is_clock or not zone_of(text):
+                continue
             literal = next(moments([text]), None)
             if offsets and (literal is None or offsets != {literal.offset}):
                 raise SqlFault(
@@ -379,7 +383,7 @@ def _require_times(column: Column) -> None:
     texts = [(row, value) for row, value in enumerate(column.values) if isinstance(value, str)]
     if not texts or column.readings[:1] != (Scalar.STRING,) or column.is_declared:
         return
-    if not looks_like_times(text for _, text in texts):
+    if not all(LIKE_A_TIME.match(text) for _, text in texts):
         return
     is_before_christ = any(text.startswith("-") for _, text in texts)
     if len({(len(text), zone_of(text)) for _, text in texts}) == 1 and not is_before_christ:

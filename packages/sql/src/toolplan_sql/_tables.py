@@ -35,13 +35,15 @@ from toolplan_sql._types import (
     clash,
     declared_type,
     describe,
+    is_partial,
     row_type,
 )
 from toolplan_sql._values import (
     AS_ENTRIES,
     UNSEEN,
     Use,
-    declared_readings,
+    maps_of,
+    marked,
     misfit,
     readings,
     shown,
@@ -84,7 +86,6 @@ class Source(Struct, frozen=True):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The columns that are known."""
         known = self.row.readings if self.row is not None else ()
         rows = (key for row in self.rows or () for key in row)
         return tuple(dict.fromkeys([*self.declared, *rows, *known]))
@@ -109,7 +110,10 @@ class Source(Struct, frozen=True):
             if declared is None:
                 read = readings(values, use)
             elif self.rows:
-                read = declared_readings(declared, values, use)
+                column = marked(declared, values)
+                read = () if is_partial(column) and use.keys else (column,)
+                if column is Scalar.JSON:
+                    read = (column, *maps_of(values, use))
             else:
                 read = _known(declared, use)
             found.append(Column((self.name, key), read, values, declared is not None))

@@ -243,7 +243,11 @@ def column_type(schema: Schema, depth: int = 0) -> ColumnType:
     if scalar := _JSON_TYPES.get(frozenset(types)):
         return scalar
     if types == _TEXT_ONLY:
-        formats = {str(node.get("format")) for node in schema.nodes() if _speaks_of_text(node)}
+        formats: set[str] = set()
+        for node in schema.nodes():
+            named = node.get("type")
+            if "format" in node or "string" in (named if isinstance(named, list) else [named]):
+                formats.add(str(node.get("format")))
         return _OF_FORMATS.get(frozenset(formats), Scalar.STRING)
     if depth >= MAX_NESTING:
         return Scalar.JSON
@@ -271,11 +275,6 @@ def _object_type(schema: Schema, depth: int) -> ColumnType:
 def _type_at(schema: Schema, name: str, depth: int) -> ColumnType:
     part = at(schema, (name,))
     return column_type(part, depth) if isinstance(part, Schema) else Scalar.UNKNOWN
-
-
-def _speaks_of_text(node: dict[str, Json]) -> bool:
-    named = node.get("type")
-    return "format" in node or "string" in (named if isinstance(named, list) else [named])
 
 
 def _property_names(schema: Schema) -> list[str]:
