@@ -13,11 +13,12 @@ from langgraph.types import Command, interrupt
 from msgspec import Struct
 from msgspec.structs import replace
 
+from toolplan.compiler import compile_plan
 from toolplan.engine import CannotRun
 from toolplan.plan.path import Json
 from toolplan.providers import Message, Model, ModelError, ModelRequest, complete
 from toolplan.schema.tool import Toolbox
-from toolplan_langgraph._messages import compiled_calls, failed, not_called, results, transcript
+from toolplan_langgraph._messages import failed, not_called, result, transcript
 from toolplan_langgraph._replies import (
     ASSESSMENT_FORM,
     PLANNER_FORM,
@@ -91,7 +92,11 @@ class Nodes(Struct, frozen=True):
 
     async def planner(self, state: State) -> Goto:
         """Ask for a plan, or for the next task of the current plan."""
-        current, progress = state.get("planner_result"), self._turned(state)
+        current, progress = state.get("planner_result"), _progress(state)
+        people = (each for each in reversed(state["messages"]) if isinstance(each, HumanMessage))
+        turn = next((str(each.id) for each in people), "")
+        if turn != progress["turn"]:  # a new message of the user resets the counters
+            progress = Progress({**FRESH, "turn": turn, "began": progress["began"]})
         names = self.experts.names
         described = dict(self.configuration.get_mcp_server_descriptions())
         experts = experts_text([(name, described.get(name, "")) for name in names])
@@ -134,6 +139,10 @@ class Nodes(Struct, frozen=True):
             tools = await self.experts.tools(task["expert"])
         except ExpertUnavailable as error:
             return self._cannot(state, f"The expert {task['expert']!r} is not available: {error}")
+        listed = "\n".join(
+            _json({"name": t.name, "description": t.description, "args": t.raw_input})
+            for t in tools.values()
+        )
         now = f"You are the expert {task['expert']!r}. Your task: {task['task']}"
         if progress["assessment"]:
             now += f"\nThe last attempt did not complete it: {progress['assessment']}"
@@ -143,7 +152,7 @@ class Nodes(Struct, frozen=True):
             STEP_FORM,
             self._recent(state["messages"]),
             now,
-            f"Your tools:\n{_tools_text(tools)}",
+            f"Your tools:\n{listed}",
             f"The whole plan: {_json(cast('Json', state.get('planner_result')))}",
             problems=self._step_problems,
         )
@@ -218,7 +227,6 @@ class Nodes(Struct, frozen=True):
         return _go("orchestrate", **update)
 
     async def advance_to_next_task(self, state: State) -> Goto:
-        """Select the next task."""
         result = cast("PlannerResult", state.get("planner_result"))  # a task of it is done
         following = result["next_task"] + 1
         return _go(
@@ -257,7 +265,13 @@ class Nodes(Struct, frozen=True):
         self, calls: list[ToolCall], tools: Toolbox, task: Task, message_id: str
     ) -> list[ToolMessage]:
         running = self.running
-        compiled = compiled_calls(calls, tools, running.limits)
+        steps: list[Json] = [
+            {"id": f"c{at}", "tool": call["name"], "args": call["args"]}
+            for at, call in enumerate(calls, 1)
+        ]
+        compiled = compile_plan(
+            _json({"toolplan": 1, "steps": steps}), tools=tools, limits=running.limits
+        )
         if compiled.plan is None:
             return not_called(calls, compiled)
         # no call has been made yet: after the interrupt the node starts again from its beginning
@@ -267,7 +281,8 @@ class Nodes(Struct, frozen=True):
             why = f"The user refused it; no call was made. {approval.reason}".strip()
             return [failed(call, why) for call in calls]
         name = run_name(message_id)
-        return results(calls, await run_once(compiled.plan, tools, approval, name, running))
+        ended = await run_once(compiled.plan, tools, approval, name, running)
+        return [result(call, ended.steps[f"c{at}"], ended.run) for at, call in enumerate(calls, 1)]
 
     def _cannot(self, state: State, why: str) -> Goto:
         """Return to the planner, as often as the limit allows."""
@@ -279,15 +294,6 @@ class Nodes(Struct, frozen=True):
             message = f"The expert {task['expert']!r} cannot do the task {task['task']!r}: {why}"
             raise Stop("replans", message, update)
         return _go("planner", **update)
-
-    def _turned(self, state: State) -> Progress:
-        """Return the progress, with its counters reset if there is a new message of the user."""
-        progress = _progress(state)
-        people = (each for each in reversed(state["messages"]) if isinstance(each, HumanMessage))
-        turn = next((str(each.id) for each in people), "")
-        if turn == progress["turn"]:
-            return progress
-        return {**FRESH, "turn": turn, "began": progress["began"]}
 
     def _step_problems(self, reply: dict[str, Json]) -> list[str]:
         count = len(cast("list[Json]", reply["tool_calls"]))  # the reply fits its schema
@@ -351,7 +357,6 @@ def _asked(
 
 
 def _next_task(progress: Progress, began: int) -> Progress:
-    """Return the progress at the beginning of a task."""
     return {**progress, "began": began, "attempts": 0, "assessment": ""}
 
 
@@ -366,13 +371,6 @@ def _tool_calls(reply: dict[str, Json], message_id: str) -> list[ToolCall]:
         )
         for at, call in enumerate(listed, 1)
     ]
-
-
-def _tools_text(tools: Toolbox) -> str:
-    return "\n".join(
-        _json({"name": t.name, "description": t.description, "args": t.raw_input})
-        for t in tools.values()
-    )
 
 
 def _json(value: Json) -> str:

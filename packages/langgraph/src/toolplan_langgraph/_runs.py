@@ -73,7 +73,6 @@ def reporter(run_id: str) -> Callable[[Event], None]:
 
 
 async def is_known(journal: Store | None, run_id: str) -> bool:
-    """Check whether `journal` has the run."""
     try:
         if journal is None:
             return False
