@@ -136,25 +136,16 @@ def input_schema(contract: Contract, contracts: Contracts) -> dict[str, Json]:
     The condition of each skill is `if` the argument `skill` names it, or, in plans of the dialect
     `state`, which has no such argument, an item of `required_data`.
     """
-    conditions: list[Json] = [
-        {
-            "if": _asks_for(skill),
-            "then": {"properties": {"upstream": {"allOf": wanted}}, "required": ["upstream"]},
-        }
-        for skill in contract.skills
-        if (wanted := _wanted(contract, skill, contracts))
-    ]
+    conditions: list[Json] = []
+    for skill in contract.skills:
+        named: Json = {"properties": {"skill": {"const": skill.name}}, "required": ["skill"]}
+        items: Json = {"contains": named}
+        item: Json = {"properties": {"required_data": items}, "required": ["required_data"]}
+        if wanted := _wanted(contract, skill, contracts):
+            then: Json = {"properties": {"upstream": {"allOf": wanted}}, "required": ["upstream"]}
+            conditions.append({"if": {"anyOf": [named, item]}, "then": then})
     schema: dict[str, Json] = {**_SCHEMA, "x-aliases": [contract.agent]}
     return {**schema, "allOf": conditions} if conditions else schema
-
-
-def _asks_for(skill: Skill) -> Json:
-    named: Json = {"properties": {"skill": {"const": skill.name}}, "required": ["skill"]}
-    item: Json = {
-        "properties": {"required_data": {"contains": named}},
-        "required": ["required_data"],
-    }
-    return {"anyOf": [named, item]}
 
 
 def _wanted(contract: Contract, skill: Skill, contracts: Contracts) -> list[Json]:

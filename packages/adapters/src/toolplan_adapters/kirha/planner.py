@@ -141,18 +141,15 @@ def _result(
     if ended.state is StepState.SUCCEEDED and ended.error is None:
         return StepResult(step.id, step.tool, {} if given is None else given, ended.output)
     failure = ended.error or Failure("cancelled", "The step was not over when the run ended.")
-    status, error = _status(ended.state, failure)
+    status: Status = "timeout" if failure.code == "timeout" else "failed"
+    error = failure.message
+    if ended.state is StepState.SKIPPED:
+        status, error = "skipped", UNSATISFIED
+    elif failure.code in _UNRESOLVED:
+        status, error = "skipped", f"Failed to resolve arguments: {error}"
     if given is None:
         given = Step.of(planned).arguments if error == UNSATISFIED else {}
     return StepResult(step.id, step.tool, given, None, error, status)
-
-
-def _status(state: StepState, failure: Failure) -> tuple[Status, str]:
-    if state is StepState.SKIPPED:
-        return "skipped", UNSATISFIED
-    if failure.code in _UNRESOLVED:
-        return "skipped", f"Failed to resolve arguments: {failure.message}"
-    return "timeout" if failure.code == "timeout" else "failed", failure.message
 
 
 DIALECT = "kirha"

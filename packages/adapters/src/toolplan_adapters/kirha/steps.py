@@ -110,7 +110,14 @@ def shown(value: Value) -> Json:
         case Ref(step, path):
             return {"$fromStep": step, "$outputKey": output_key(path)}
         case Template(parts):
-            return _shown_template(parts)
+            text, values = "", list[Json]()
+            for part in parts:
+                if isinstance(part, Ref):
+                    text += f"{{{len(values)}}}"
+                    values.append(shown(part))
+                else:
+                    text += _LOOKS_LIKE_A_PLACE.sub(r"{{\1}}", part)
+            return {"$fromTemplateString": text, "$values": values}
         case Array(items):
             return [shown(item) for item in items]
         case Object(fields):
@@ -120,14 +127,3 @@ def shown(value: Value) -> Json:
 def output_key(path: Path) -> str:
     """Return a path as an `$outputKey`: `items[0].name`; the whole output is the empty text."""
     return print_path(path).removeprefix(".")
-
-
-def _shown_template(parts: tuple[str | Ref, ...]) -> Json:
-    text, values = "", list[Json]()
-    for part in parts:
-        if isinstance(part, Ref):
-            text += f"{{{len(values)}}}"
-            values.append(shown(part))
-        else:
-            text += _LOOKS_LIKE_A_PLACE.sub(r"{{\1}}", part)
-    return {"$fromTemplateString": text, "$values": values}
