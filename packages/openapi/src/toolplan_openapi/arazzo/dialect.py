@@ -19,14 +19,7 @@ from toolplan.dialects.characters import fits
 from toolplan.dialects.form import bounded
 from toolplan.plan.canonical import DEEPEST, Parsed, Report, Syntax
 from toolplan.plan.diagnostics import Diagnostic
-from toolplan.plan.model import (
-    Limits,
-    Object,
-    Plan,
-    Ref,
-    refs,
-    step_refs,
-)
+from toolplan.plan.model import Limits, Object, Plan, Ref, refs, step_refs
 from toolplan.plan.path import Json
 from toolplan.plan.text.loose import Span
 from toolplan.plan.yaml_text import YamlError, read_yaml
@@ -79,7 +72,6 @@ def _load(
 
 
 def _chosen(reading: Reading, choice: Choice) -> Place | None:
-    """Return the workflow that is the plan."""
     if not reading.workflows or not reading.workflows[0].node:
         said = "'workflows' is no list with a workflow in it."
         reading.report.error("field-type", said, "/workflows")
