@@ -96,8 +96,6 @@ class Delivery(Struct, frozen=True):
 
 
 class _Weighted(Generic[_Entry]):
-    """Entries to draw from, each with a weight."""
-
     def __init__(self, entries: tuple[tuple[_Entry, float], ...]) -> None:
         total = sum(weight for _, weight in entries)
         self._entries = [entry for entry, _ in entries]

@@ -149,7 +149,6 @@ _PASSED: Final = {"accepted": True, "rejected": False}
 
 
 def _row(database: Database, table: str, identity: Json) -> Row:
-    """Return the row of `table` with this id."""
     found = database.rows(" ".join(("SELECT * FROM", table, "WHERE id = ?")), (str(identity),))
     if not found:
         raise ToolError(

@@ -218,7 +218,6 @@ async def try_tool(
 
 
 def _text(seq: int, event: Event) -> str:
-    """Return one event as JSON, without its outputs."""
     kind, recorded = record_fields(event)
     fields: dict[str, Any] = {**recorded, "seq": seq, "kind": kind}
     if fields.get("failure") is not None:

@@ -86,7 +86,6 @@ def read_moment(app: App, run: str) -> Moment:
 
 
 def run_line(entry: RunEntry, app: App, active: ActiveRuns) -> run_wire.RunLine:
-    """Return one line of the list of runs."""
     placed = app.workers.placed(entry.run) if entry.status is RunState.RUNNING else None
     is_active = _is_active(entry, active)
     state: run_wire.RunState = entry.status.value
@@ -167,7 +166,6 @@ def _steps(run: str, app: App) -> list[dict[str, Json]]:
 
 
 def run_view(app: App, run: str, active: ActiveRuns) -> run_wire.RunOut:
-    """Return a run with its plan, its steps and its answer."""
     moment = read_moment(app, run)
     entry, events, kept = moment
     record = app.needed_journal().record(run).plan
@@ -254,7 +252,6 @@ def _decisions(events: Iterable[Event]) -> list[run_wire.DecisionOut]:
 
 
 def failure_view(failure: Failure | None) -> wire.FailureOut | None:
-    """Return a failure as the API shows it."""
     return None if failure is None else wire.FailureOut.model_validate(failure)
 
 

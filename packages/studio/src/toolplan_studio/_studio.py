@@ -87,7 +87,6 @@ class Studio:
     # Plans
 
     async def about(self, user: str) -> wire.About:
-        """Return the facts about this studio."""
         tools, today = self.app.tools, date.today().isoformat()
         offline = offline_planner(PlannerContext(Path()))
         return wire.About(
@@ -100,7 +99,6 @@ class Studio:
         )
 
     async def ask(self, given: wire.Question) -> wire.Proposed:
-        """Return a plan for a question, or why there is none; run nothing."""
         return await self._proposed(partial(self.app.plan, given.question), given)
 
     async def ask_streamed(self, given: wire.Question) -> AsyncIterator[ServerSentEvent]:
@@ -149,7 +147,6 @@ class Studio:
         return proposed_view(asked, None if text is None else self.check(text, TOOLPLAN))
 
     def check(self, text: str, dialect: str) -> wire.CheckedPlan:
-        """Return a plan as checked, with its problems."""
         checked = self.app.check(text, dialect=dialect)
         written = parse(text, dialect, self.app.tools).plan if checked.plan is None else None
         forecast = None
@@ -201,14 +198,12 @@ class Studio:
         return True
 
     async def line(self, run: str) -> run_wire.RunLine:
-        """Return the line of a run in the list."""
         return await in_thread(run_line, await self._entry(run), self.app, self.active)
 
     async def _entry(self, run: str) -> RunEntry:
         return await in_thread(self.app.needed_journal().entry, run)
 
     async def compare_runs(self, before: str, after: str) -> run_wire.RunDiff:
-        """Return two runs side by side."""
         journal = self.app.needed_journal()
         one, other = [load(journal.record(each).plan).plan for each in (before, after)]
         if one is None or other is None:
@@ -343,7 +338,6 @@ class Studio:
     # Tools
 
     def tools(self) -> wire.ToolList:
-        """Return the tools, with the problems of planning with them."""
         tools = self.app.tools
         findings = lint_tools(tools)
         return wire.ToolList(tools=[tool_view(tool, findings) for tool in tools.values()])

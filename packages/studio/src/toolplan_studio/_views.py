@@ -40,7 +40,6 @@ MOST_DIAGNOSTICS: Final = 200
 
 
 def plan_json_text(plan: Plan) -> str:
-    """Return a plan as the text that a person edits."""
     return json.dumps(dump(plan), indent=2, ensure_ascii=False)
 
 
@@ -135,7 +134,6 @@ def graph_view(
 def node_view(
     step: Step, tools: Mapping[str, Tool], layer: int = 0, problems: int = 0
 ) -> wire.NodeOut:
-    """Return a step of the graph."""
     return wire.NodeOut(
         id=step.id,
         tool=step.tool,
@@ -208,7 +206,6 @@ def _understood(plan: Plan | None) -> list[wire.Understood]:
 
 
 def effects_view(plan: ExecutionPlan | None, tools: Toolbox) -> list[wire.EffectOut]:
-    """Return the effects that a person approves, each value whole and exact."""
     if plan is None:
         return []
     steps = effect_steps(plan, tools)
@@ -241,7 +238,6 @@ def _marked_defaults(defaults: Mapping[str, Json]) -> dict[str, Json]:
 
 
 def _exact_texts(values: Mapping[str, Value | Json]) -> dict[str, str]:
-    """Return the exact text of each value."""
     return {name: exact_text(value) for name, value in values.items()}
 
 
@@ -260,7 +256,6 @@ def _condition(when: When) -> str:
 
 
 def flows_view(plan: ExecutionPlan | None) -> list[wire.FlowOut]:
-    """Return the flows of a plan into places where they can do harm."""
     flows = () if plan is None else plan.flows
     return [wire.FlowOut.model_validate(flow_to_json(flow)) for flow in flows]
 

@@ -171,7 +171,6 @@ class PostgresDriver(Driver):
         return not name or is_over or (is_here and is_gone(process))
 
     def take_free(self, run: str, beat: float) -> Lease | None:
-        """Take the lease of `run` if it is free."""
         values = (self.owner, *self.lease_values(beat), run)
         for at, token in self.do(lambda query: query(_TAKE_FREE, values), is_one=True):
             return Lease(run, cast("int", token), cast("int", at))
@@ -222,7 +221,6 @@ class PostgresDriver(Driver):
         return latest[:KEPT_DURATIONS]
 
     def notify(self, run: str) -> None:
-        """Notify those who wait for records of `run`."""
         self._notifier.notify(run)
 
     def wait(self, run: str, has_more: Callable[[], bool], timeout_s: float) -> None:
