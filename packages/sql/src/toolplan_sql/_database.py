@@ -126,11 +126,7 @@ class Database:
         return self._owner == os.getpid()
 
     def open(self) -> None:
-        """Open an empty database unless there is one.
-
-        Raises:
-            Exhausted: the process ended.
-        """
+        """Open an empty database unless there is one; an Exhausted where the process ended."""
         config = _CONFIG | {"memory_limit": f"{self.memory_mb}MB"}
         self._ask("open", config, self.memory_mb + _SLACK_MB)
 

@@ -74,11 +74,7 @@ class Moment(NamedTuple):
 
 
 def read_moment(app: App, run: str) -> Moment:
-    """Return a run as it is now.
-
-    Raises:
-        JournalError: there is no such run.
-    """
+    """Return a run as it is now; a JournalError where there is no such run."""
     journal = app.needed_journal()
     entry, events = journal.entry(run), journal.events(run)
     result = app.result(run, events)

@@ -55,11 +55,7 @@ class Sessions:
         return f"{made}.{self._signature('once', made)}"
 
     def enter(self, token: str, response: Response, *, is_https: bool) -> None:
-        """Set the cookie for a valid token.
-
-        Raises:
-            Refused: it is not valid.
-        """
+        """Set the cookie for a valid token; a Refused where it is not valid."""
         if not (self._is_known(token) or self._is_first_use(token)):
             raise Refused(
                 "unauthorised",

@@ -155,21 +155,13 @@ class Studio:
         return checked_view(checked, written, forecast, self.app.tools)
 
     def compare(self, before: str, after: str) -> wire.Difference:
-        """Return the differences between two plans.
-
-        Raises:
-            Refused: one is no plan.
-        """
+        """Return the differences between two plans; a Refused where one is no plan."""
         return _difference(_plan(before, "before"), _plan(after, "after"))
 
     # Runs
 
     async def start(self, given: run_wire.RunGiven, user: str) -> run_wire.RunLine:
-        """Run a plan, if it is the one that was shown.
-
-        Raises:
-            Refused: it is another one.
-        """
+        """Run a plan, if it is the one that was shown; a Refused where it is another one."""
         plan = (await in_thread(self.app.check, given.text)).needed()
         metadata = {key: plan.plan.metadata[key] for key in _KEPT if key in plan.plan.metadata}
         plan = replace(plan, plan=replace(plan.plan, metadata=metadata))

@@ -204,11 +204,7 @@ class JobRunner:
     async def _resume(
         self, run: str, worked: Worked, approval: Approver | None, read: Read
     ) -> None:
-        """Resume the run.
-
-        Raises:
-            Again: the run is not over, although its engine may say so.
-        """
+        """Resume the run; an Again where the run is not over, although its engine may say so."""
         with on_day(worked.day), decided_by(read.by):
             task = asyncio.create_task(self._resumed(run, worked, approval, read))
         self._tasks.setdefault(run, task)

@@ -32,7 +32,7 @@ class Watch:
     A worker holds a lock of its session from before it takes anything until it is gone. A worker
     that finds it free knows that the other is dead: the token of each of its leases is raised, so
     that its later writes are refused, and its jobs are put back. It may have been alive: then
-    it notices with its next write.
+    it notices with its next write. Methods raise `JournalError` where the database cannot be used.
     """
 
     def __init__(
@@ -48,11 +48,7 @@ class Watch:
         self._known: tuple[object, object] = ([], [])
 
     def begin(self) -> None:
-        """Take the lock of this worker, before anything else is taken.
-
-        Raises:
-            JournalError: the database cannot be used.
-        """
+        """Take the lock of this worker, before anything else is taken."""
         locks, name = self._dispatch.journal.locks, lock_of(self.me)
         if not locks.has(name):
             locks.hold(name)  # or later: who looks whether it is free may have it for a moment
@@ -102,11 +98,7 @@ class Watch:
             await in_thread(places.note_waits, waits)
 
     async def look(self, busy: set[int]) -> None:
-        """Requeue the jobs of dead workers; `busy` are the jobs that this process works on.
-
-        Raises:
-            JournalError: the database cannot be used.
-        """
+        """Requeue the jobs of dead workers; `busy` are the jobs that this process works on."""
         workers, dead = await in_thread(self._ask)
         numbers = {number for name, number, _ in workers if name in dead}
         mine = {number for name, number, _ in workers if name == self.me}
@@ -121,9 +113,6 @@ class Watch:
         """Put back the jobs of workers that hang, or that the queue does not know.
 
         The session of one that hangs is ended: as long as it lasts it keeps its name.
-
-        Raises:
-            JournalError: the database cannot be used.
         """
         stalled = await self._dispatch.queue.stalled(SILENT_S)
         silent = [job for job in stalled if job.number not in busy]
@@ -144,9 +133,6 @@ class Watch:
 
         Their end was lost with a connection. A job that was taken just now, or ends just now, is
         not one at the next look.
-
-        Raises:
-            JournalError: the database cannot be used.
         """
         workers = await in_thread(self._dispatch.workers)
         mine = {number for name, number, _ in workers if name == self.me}

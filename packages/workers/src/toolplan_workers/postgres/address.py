@@ -67,11 +67,7 @@ class Address:
 
 
 def read_address(url: str) -> Address:
-    """Return the address in `url`.
-
-    Raises:
-        JournalError: it cannot be read.
-    """
+    """Return the address in `url`; a JournalError where it cannot be read."""
     try:
         given = {
             name: str(value) for name, value in conninfo_to_dict(url).items() if value is not None
