@@ -166,7 +166,13 @@ class Guard(Struct, frozen=True):
         return origin.host in self.names or (address is not None and address in self.literal)
 
     def _objection(self, address: Address, named: bool) -> str | None:
-        for each in _meant(address):
+        meant: tuple[Address, ...] = (address,)  # or the IPv4 addresses that it stands for
+        if isinstance(address, ipaddress.IPv6Address):
+            if int(address) > 1 and any(address in network for network in _EMBEDDING):
+                meant = (ipaddress.IPv4Address(int(address) & 0xFFFF_FFFF),)
+            else:
+                meant = address.teredo or (address.sixtofour or address,)
+        for each in meant:
             if each in self.literal:
                 continue
             if each in _METADATA or each.is_link_local:
@@ -188,12 +194,3 @@ def _address(text: str) -> Address | None:
 
 def _is_this_machine(host: str) -> bool:
     return host == "localhost" or host.endswith(".localhost")
-
-
-def _meant(address: Address) -> tuple[Address, ...]:
-    """Return `address`, or the IPv4 addresses that it stands for."""
-    if isinstance(address, ipaddress.IPv4Address):
-        return (address,)
-    if int(address) > 1 and any(address in network for network in _EMBEDDING):
-        return (ipaddress.IPv4Address(int(address) & 0xFFFF_FFFF),)
-    return address.teredo or (address.sixtofour or address,)

@@ -58,7 +58,20 @@ class Credentials:
 
     def struck_value(self, value: Json) -> Json:
         """Return `value` with no secret in any of its texts, names of fields included."""
-        return _struck(value, Mask(self.secrets)) if self.secrets else value
+        mask = Mask(self.secrets)
+
+        def struck(part: Json) -> Json:
+            match part:
+                case str():
+                    return mask(part)
+                case list():
+                    return [struck(each) for each in part]
+                case dict():
+                    return {mask(key): struck(each) for key, each in part.items()}
+                case _:
+                    return part
+
+        return struck(value) if self.secrets else value
 
 
 class Request(Struct, frozen=True):
@@ -180,18 +193,6 @@ def together(credentials: Iterable[Credentials]) -> Credentials:
         frozenset(secret for each in listed for secret in each.secrets),
         tuple(token for each in listed for token in each.tokens),
     )
-
-
-def _struck(value: Json, mask: Mask) -> Json:
-    match value:
-        case str():
-            return mask(value)
-        case list():
-            return [_struck(each, mask) for each in value]
-        case dict():
-            return {mask(key): _struck(each, mask) for key, each in value.items()}
-        case _:
-            return value
 
 
 _SENDABLE: Final = re.compile(r"[\x20-\x7e]+")

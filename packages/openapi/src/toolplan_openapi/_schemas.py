@@ -151,16 +151,6 @@ class Schemas:
             self._definitions[use, name] = found
         return found
 
-    def _without_ring(self, reference: Json, pointer: str, use: Use) -> Node:
-        """Return `reference`, an empty schema where it refers back to an enclosing definition."""
-        made = self._reference_to(reference, pointer)
-        name = made.removeprefix(_REFERENCE)
-        if name in self._open:
-            return {}
-        if self._open:
-            self._defined(name, use)
-        return {"$ref": made}
-
     def _reference_to(self, reference: Json, pointer: str) -> str:
         """Return the `$ref` to the definition of the part that `reference`, at `pointer`, names."""
         target = replace(self._root, pointer=pointer).target(reference).pointer
@@ -182,7 +172,12 @@ class Schemas:
         made = _plain_keywords(raw, use)
         self._work += sum(map(_size, made.values()))
         if "$ref" in raw:
-            made |= self._without_ring(raw["$ref"], pointer, use)
+            reference = self._reference_to(raw["$ref"], pointer)
+            name = reference.removeprefix(_REFERENCE)
+            if name not in self._open:  # else it refers back to an enclosing definition
+                made["$ref"] = reference
+                if self._open:
+                    self._defined(name, use)
         inner = _changed(
             raw, lambda child, way, key: self._child(child, f"{pointer}/{way}", key, use, depth + 1)
         )

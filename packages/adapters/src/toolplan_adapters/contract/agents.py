@@ -107,7 +107,13 @@ def agent_tool(
     """
 
     async def call(arguments: Arguments) -> Json:
-        briefing = _briefing(arguments)
+        given = cast("dict[str, Any]", arguments)  # they fit the input schema
+        needed = (
+            Need(e["data_path"], e.get("min_count", 1), Priority(e.get("priority", "required")))
+            for e in given.get("required_data", ())
+        )
+        scope, upstream = given.get("scope", {}), given.get("upstream", {})
+        briefing = Briefing(given.get("skill", ""), tuple(needed), scope, upstream)
         result = cast("object", await call_user(work, briefing))
         if not isinstance(result, Mapping):
             raise ToolError(
@@ -160,18 +166,6 @@ def _wanted(contract: Contract, skill: Skill, contracts: Contracts) -> list[Json
             schema = {"type": "object", "properties": {token: schema}, "required": [token]}
         wanted.append(schema)
     return wanted
-
-
-def _briefing(arguments: Arguments) -> Briefing:
-    given = cast("dict[str, Any]", arguments)  # they fit the input schema
-    needed = (
-        Need(
-            each["data_path"], each.get("min_count", 1), Priority(each.get("priority", "required"))
-        )
-        for each in given.get("required_data", ())
-    )
-    scope, upstream = given.get("scope", {}), given.get("upstream", {})
-    return Briefing(given.get("skill", ""), tuple(needed), scope, upstream)
 
 
 def _at(outputs: Mapping[str, Json], data_path: str) -> Json:

@@ -33,7 +33,7 @@ from toolplan.schema.tool import Arguments, Toolbox
 from toolplan.schema.tool import Tool as TypedTool
 from toolplan.schema.tool_call import current_call
 from toolplan.tools.search import relevant
-from toolplan_adapters.kirha.steps import PlannerError, Status, Step, parse_error
+from toolplan_adapters.kirha.steps import PlannerError, PlanParseError, Status, Step, parse_fault
 from toolplan_adapters.kirha.tools import AnyTool, toolbox
 
 UNSATISFIED: Final = "Skipped: dependencies not satisfied"
@@ -208,7 +208,10 @@ def parse_plan(text: str) -> Plan | None:
         return None
     parsed = parse(text, DIALECT)
     if parsed.plan is None or any(each.blocks for each in parsed.diagnostics):
-        raise parse_error(parsed.diagnostics)
+        blocking = [each for each in parsed.diagnostics if each.blocks]
+        if any(each.code == "empty-plan" for each in blocking):
+            raise PlannerError("No plan generated", blocking)
+        raise PlanParseError("; ".join(dict.fromkeys(map(parse_fault, blocking))), blocking)
     names = {step.id: str(at) for at, step in enumerate(parsed.plan.steps)}
     return Plan(rename_steps(parsed.plan, names))
 
@@ -242,7 +245,11 @@ class Planner:
             ModelError: the address is not valid.
         """
         self.model = model
-        self._endpoint = _opened(base_url, api_key, model) if endpoint is None else endpoint
+        if endpoint is None:
+            address = urlsplit(base_url)
+            keys = {f"{address.scheme}://{address.netloc}": api_key} if api_key else {}
+            endpoint = open_model(f"{base_url}#{model}", keys=keys)
+        self._endpoint = endpoint
         self._today = today
 
     async def generate_plan(
@@ -285,9 +292,3 @@ class Planner:
         if not reply.text.strip():
             raise PlannerError("No plan generated")
         return parse_plan(reply.text)
-
-
-def _opened(base_url: str, api_key: str | None, model: str) -> Model:
-    address = urlsplit(base_url)
-    keys: Mapping[str, str] = {f"{address.scheme}://{address.netloc}": api_key} if api_key else {}
-    return open_model(f"{base_url}#{model}", keys=keys)

@@ -43,20 +43,13 @@ class PlanParseError(PlannerError):
     CODE: ClassVar[str] = "bad-plan"
 
 
-def parse_error(diagnostics: Sequence[Diagnostic]) -> PlannerError:
-    """Return the error for a reply with these diagnostics."""
-    blocking = [each for each in diagnostics if each.blocks]
-    if any(each.code == "empty-plan" for each in blocking):
-        return PlannerError("No plan generated", blocking)
-    return PlanParseError("; ".join(dict.fromkeys(map(_message, blocking))), blocking)
-
-
 def missing_step(number: str) -> str:
     """Return the message for a reference to a step that does not exist."""
     return f"Invalid dependency reference: step {number} not found"
 
 
-def _message(diagnostic: Diagnostic) -> str:
+def parse_fault(diagnostic: Diagnostic) -> str:
+    """Return the message of a diagnostic, in the words of the SDK where it has some."""
     message = diagnostic.message.rstrip(".")
     if diagnostic.code == "unknown-step":
         found = _NUMBER.search(message)

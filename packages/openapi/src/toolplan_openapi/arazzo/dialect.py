@@ -33,10 +33,6 @@ _MOST_STEPS: Final = 20_000
 _VERSION = re.compile(r"1\.[01](?:\.[0-9]+)?")
 
 
-def _is_plan(document: Json) -> bool:
-    return isinstance(document, dict) and "arazzo" in document and "workflows" in document
-
-
 def _load(
     document: Json, signatures: form.Signatures | None, limits: Limits, choice: Choice
 ) -> Parsed:
@@ -166,7 +162,10 @@ def _is_yaml(text: str) -> bool:
 
 
 def _form(choice: Choice) -> form.Form:
-    return form.Form(_is_plan, partial(_load, choice=choice), _Places((), {}, choice=choice))
+    def is_plan(document: Json) -> bool:
+        return isinstance(document, dict) and document.keys() >= {"arazzo", "workflows"}
+
+    return form.Form(is_plan, partial(_load, choice=choice), _Places((), {}, choice=choice))
 
 
 def _read(choice: Choice, text: str, signatures: form.Signatures | None, limits: Limits) -> Parsed:
