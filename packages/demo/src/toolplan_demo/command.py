@@ -10,17 +10,9 @@ from importlib.metadata import version
 from typing import Annotated, Any, Final, TypeAlias, cast
 
 from cyclopts import Parameter
+from mcp import types as wire
 from mcp.server import Server, ServerRequestContext
 from mcp.server.stdio import stdio_server
-from mcp.types import (
-    CallToolRequestParams,
-    CallToolResult,
-    ListToolsResult,
-    PaginatedRequestParams,
-    TextContent,
-    ToolAnnotations,
-)
-from mcp.types import Tool as WireTool
 
 from toolplan.base.errors import ToolplanError
 from toolplan.cli.options import PortOption, whole
@@ -42,13 +34,13 @@ def demo_server(tools: Toolbox) -> DemoServer:
     """Return an MCP server of `tools`; every result is structured, with the same as JSON text."""
 
     async def on_list_tools(
-        _request: ServerRequestContext[dict[str, Any]], _params: PaginatedRequestParams | None
-    ) -> ListToolsResult:
-        return ListToolsResult(tools=[_on_the_wire(tool) for tool in tools.values()])
+        _request: ServerRequestContext[dict[str, Any]], _params: wire.PaginatedRequestParams | None
+    ) -> wire.ListToolsResult:
+        return wire.ListToolsResult(tools=[_on_the_wire(tool) for tool in tools.values()])
 
     async def on_call_tool(
-        _request: ServerRequestContext[dict[str, Any]], params: CallToolRequestParams
-    ) -> CallToolResult:
+        _request: ServerRequestContext[dict[str, Any]], params: wire.CallToolRequestParams
+    ) -> wire.CallToolResult:
         tool = tools.get(params.name)
         if tool is None or tool.call is None:
             return _failed(f"There is no tool {params.name!r}.")
@@ -57,7 +49,7 @@ def demo_server(tools: Toolbox) -> DemoServer:
         except ToolError as error:
             return _failed(str(error))
         text = json.dumps(result, ensure_ascii=False, separators=(",", ":"))
-        return CallToolResult(content=[TextContent(text=text)], structured_content=result)
+        return wire.CallToolResult(content=[wire.TextContent(text=text)], structured_content=result)
 
     return Server(
         NAME,
@@ -84,13 +76,13 @@ async def _serve_mcp(tools: Toolbox, port: int) -> None:
     )
 
 
-def _on_the_wire(tool: Tool) -> WireTool:
-    return WireTool(
+def _on_the_wire(tool: Tool) -> wire.Tool:
+    return wire.Tool(
         name=tool.name,
         description=tool.description,
         input_schema=cast("dict[str, Any]", tool.raw_input),
         output_schema=cast("dict[str, Any]", tool.raw_output),
-        annotations=ToolAnnotations(
+        annotations=wire.ToolAnnotations(
             read_only_hint=tool.effects is Effects.READ,
             destructive_hint=tool.effects in (Effects.DESTRUCTIVE, Effects.UNKNOWN),
             idempotent_hint=tool.may_repeat,
@@ -99,8 +91,8 @@ def _on_the_wire(tool: Tool) -> WireTool:
     )
 
 
-def _failed(text: str) -> CallToolResult:
-    return CallToolResult(content=[TextContent(text=text)], is_error=True)
+def _failed(text: str) -> wire.CallToolResult:
+    return wire.CallToolResult(content=[wire.TextContent(text=text)], is_error=True)
 
 
 DEFAULT_PORT: Final = 8765

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from typing import Any, Final, TypeAlias, cast
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolCall, ToolMessage
@@ -14,21 +15,13 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from toolplan.compiler import compile_plan
-from toolplan.engine import CannotRun
+from toolplan.engine import CannotRun, resume, run
 from toolplan.plan.path import Json
 from toolplan.providers import Message, Model, ModelError, ModelRequest, complete
 from toolplan.schema.tool import Toolbox
+from toolplan_langgraph import _replies as replies
 from toolplan_langgraph._messages import failed, not_called, result, transcript
-from toolplan_langgraph._replies import (
-    ASSESSMENT_FORM,
-    PLANNER_FORM,
-    STEP_FORM,
-    Form,
-    plan_problems,
-    planned,
-    structured_reply,
-)
-from toolplan_langgraph._runs import Running, run_name, run_once
+from toolplan_langgraph._runs import Running, is_known, reporter, run_name
 from toolplan_langgraph.approval import Refused, ask_approval
 from toolplan_langgraph.configuration import Caps, Configuration, ConfigurationError, experts_text
 from toolplan_langgraph.experts import Experts, ExpertUnavailable
@@ -106,13 +99,13 @@ class Nodes(Struct, frozen=True):
         reply = await self._reply(
             "planner",
             progress,
-            PLANNER_FORM,
+            replies.PLANNER_FORM,
             self._recent(state["messages"]),
             now,
             f"Experts:\n{experts}",
-            problems=lambda reply: plan_problems(reply, current, names),
+            problems=lambda reply: replies.plan_problems(reply, current, names),
         )
-        result = planned(reply, current)
+        result = replies.planned(reply, current)
         messages: list[AnyMessage] = []
         goto = "orchestrate"
         if result["clarification"] is not None:
@@ -149,7 +142,7 @@ class Nodes(Struct, frozen=True):
         reply = await self._reply(
             "orchestrate",
             progress,
-            STEP_FORM,
+            replies.STEP_FORM,
             self._recent(state["messages"]),
             now,
             f"Your tools:\n{listed}",
@@ -209,7 +202,7 @@ class Nodes(Struct, frozen=True):
         reply = await self._reply(
             "task_assessment",
             progress,
-            ASSESSMENT_FORM,
+            replies.ASSESSMENT_FORM,
             transcript(state["messages"][progress["began"] :], self._caps.result_chars),
             f"The task: {task['task']}\nIs it done?",
         )
@@ -281,7 +274,13 @@ class Nodes(Struct, frozen=True):
             why = f"The user refused it; no call was made. {approval.reason}".strip()
             return [failed(call, why) for call in calls]
         name = run_name(message_id)
-        ended = await run_once(compiled.plan, tools, approval, name, running)
+        journal, limits, timeout_s = running
+        start = partial(run, compiled.plan, tools, journal=journal, run_id=name)
+        if journal is not None and await is_known(journal, name):  # a process died in this node
+            start = partial(resume, compiled.plan, tools, name, journal=journal)
+        ended = await start(
+            approval=approval, limits=limits, on_event=reporter(name), timeout_s=timeout_s
+        )
         return [result(call, ended.steps[f"c{at}"], ended.run) for at, call in enumerate(calls, 1)]
 
     def _cannot(self, state: State, why: str) -> Goto:
@@ -310,7 +309,7 @@ class Nodes(Struct, frozen=True):
         self,
         role: str,
         progress: Progress,
-        form: Form,
+        form: replies.Form,
         history: Sequence[Message],
         now: str,
         *more: str,
@@ -323,7 +322,7 @@ class Nodes(Struct, frozen=True):
         prompt = getattr(self.configuration, f"{role}_system_prompt")
         messages = [self._system(prompt, *more), *history, Message("user", now)]
         model = cast("Model", getattr(self.models, role))  # `configured` has opened it
-        return await structured_reply(model, messages, form, problems, self._caps.replies)
+        return await replies.structured_reply(model, messages, form, problems, self._caps.replies)
 
     def _system(self, prompt: str, *more: str) -> Message:
         now = self.clock().isoformat(timespec="seconds")
