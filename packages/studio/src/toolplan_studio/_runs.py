@@ -143,22 +143,19 @@ def _passes(entry: RunEntry, only: Filter, app: App) -> bool:
     is_said = text in f"{entry.run} {entry.question}".casefold()
     if is_said and not only.tool:
         return True
-    steps = _steps(entry.run, app)
+    try:
+        plan = app.needed_journal().record(entry.run).plan
+    except ToolplanError:
+        plan = None
+    listed = plan.get("steps") if isinstance(plan, dict) else None
+    steps = [
+        each for each in (listed if isinstance(listed, list) else []) if isinstance(each, dict)
+    ]
     if only.tool and only.tool not in {str(each.get("tool")) for each in steps}:
         return False
     return is_said or any(
         text in f"{each.get('id')} {each.get('tool')}".casefold() for each in steps
     )
-
-
-def _steps(run: str, app: App) -> list[dict[str, Json]]:
-    """Return the steps of a run as its plan says them; none where it cannot be read."""
-    try:
-        plan = app.needed_journal().record(run).plan
-    except ToolplanError:
-        return []
-    steps = plan.get("steps") if isinstance(plan, dict) else None
-    return [each for each in steps if isinstance(each, dict)] if isinstance(steps, list) else []
 
 
 def run_view(app: App, run: str, active: ActiveRuns) -> run_wire.RunOut:
@@ -263,11 +260,7 @@ def _step(step: StepRun, run: run_wire.RunState) -> run_wire.StepOut:
 def step_detail(
     app: App, active: ActiveRuns, run: str, step: str, offset: int
 ) -> run_wire.StepDetail:
-    """Return a step with its whole output, and some of its items.
-
-    Raises:
-        Refused: the run has no such step.
-    """
+    """Return a step with its whole output, and some of its items; a Refused if there is none."""
     entry, events, kept = read_moment(app, run)
     state = kept.steps.get(step)
     if state is None:
@@ -298,9 +291,6 @@ def result_changes(app: App, active: ActiveRuns, before: str, after: str) -> lis
     """Compare the results of two runs; each change has the pointer of its value.
 
     A value that is too large to be shown is compared whole, and shown as null.
-
-    Raises:
-        JournalError: there is no such run.
     """
     one, other = _results(app, active, before), _results(app, active, after)
     return [

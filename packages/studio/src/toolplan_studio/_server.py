@@ -7,7 +7,7 @@ import json
 import logging
 import re
 import secrets
-from collections.abc import AsyncGenerator, Callable, Collection, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from typing import Any, Final
@@ -35,11 +35,9 @@ from toolplan_studio._session import Sessions
 from toolplan_studio._studio import Studio
 
 logger = logging.getLogger("toolplan")
-
 DEFAULT_PORT: Final = 8321
 TOKEN: Final = "TOOLPLAN_STUDIO_TOKEN"  # noqa: S105 — the name of a variable
 KEY: Final = "studio.key"
-
 _KEY_SIZE: Final = 32
 _HEADER: Final = re.compile(r"[A-Za-z0-9-]{1,100}")
 _MOST_FAULTS: Final = 3
@@ -72,7 +70,14 @@ async def serve(
         CannotServe: the address is not safe or not free, or the token is weak.
         ToolplanError: an option is wrong.
     """
-    rules = checked_rules(host, token, [*map(_host_of, origins)], origins)
+    hosts: list[str] = []
+    for origin in origins:
+        parts = urlsplit(origin)
+        if parts.scheme not in ("http", "https") or not parts.hostname or parts.path.strip("/"):
+            said = f"{origin!r} is not an address of pages."
+            raise CannotServe("usage", said, "As in https://plans.example.")
+        hosts.append(f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname)
+    rules = checked_rules(host, token, hosts, origins)
     if user_header is not None and not _HEADER.fullmatch(user_header):
         raise ToolplanError(
             "usage", f"{user_header!r} is not the name of a header.", "As in X-Forwarded-User."
@@ -84,21 +89,6 @@ async def serve(
             on_ready(f"{url}/#token={sessions.one_time_token()}")
 
     await serve_http(http_app(app, sessions, rules), host, port, ready)
-
-
-def link_address(host: str, port: int, origins: Sequence[str], token: str | None) -> str:
-    """Return an address that lets one more browser into the studio that is served there.
-
-    Raises:
-        ToolplanError: the port is not known, or the key of sessions cannot be read.
-    """
-    if port == 0 and not origins:
-        raise ToolplanError(
-            "usage", "--link needs the port of the studio that runs.", "Name it with --port."
-        )
-    shown = f"[{host}]" if ":" in host else host
-    address = origins[0].rstrip("/") if origins else f"http://{shown}:{port}"
-    return f"{address}/#token={Sessions(session_key(token)).one_time_token()}"
 
 
 def http_app(
@@ -145,15 +135,6 @@ def session_key(token: str | None, folder: Path | None = None) -> bytes:
     if len(key) != _KEY_SIZE:
         raise ToolplanError("storage", f"The file {path} is damaged.", "Delete it.")
     return key
-
-
-def _host_of(origin: str) -> str:
-    parts = urlsplit(origin)
-    if parts.scheme not in ("http", "https") or not parts.hostname or parts.path.strip("/"):
-        raise CannotServe(
-            "usage", f"{origin!r} is not an address of pages.", "As in https://plans.example."
-        )
-    return f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
 
 
 def openapi_text() -> str:

@@ -21,6 +21,7 @@ from toolplan_studio._errors import Refused
 COOKIE: Final = "toolplan_studio"
 LASTS_S: Final = 7 * 24 * 3600
 """Lifetime of a cookie, in seconds."""
+_HOW_TO_ENTER: Final = "Open the address that `toolplan studio --link` prints."
 _MOST_NAME: Final = 200
 _ONCE_S: Final = 900
 """Lifetime of a one-time token, in seconds."""
@@ -57,11 +58,8 @@ class Sessions:
     def enter(self, token: str, response: Response, *, is_https: bool) -> None:
         """Set the cookie for a valid token; a Refused where it is not valid."""
         if not (self._is_known(token) or self._is_first_use(token)):
-            raise Refused(
-                "unauthorised",
-                "The token is not valid, or was used before.",
-                "Open the address that `toolplan studio --link` prints.",
-            )
+            said = "The token is not valid, or was used before."
+            raise Refused("unauthorised", said, _HOW_TO_ENTER)
         end = int(time.time()) + LASTS_S
         response.set_cookie(
             COOKIE,
@@ -74,11 +72,7 @@ class Sessions:
         )
 
     def check(self, cookie: str | None, authorization: str | None) -> None:
-        """Check the credentials of a request.
-
-        Raises:
-            Refused: neither a valid cookie nor the token.
-        """
+        """Check the credentials of a request; a Refused without a valid cookie or the token."""
         kind, _, given = (authorization or "").partition(" ")
         if kind.casefold() == "bearer" and self._is_known(given.strip()):
             return
@@ -87,11 +81,8 @@ class Sessions:
         is_signed = _same(signature, self._signature("session", end))
         if is_time and is_signed and int(end) > time.time():
             return
-        raise Refused(
-            "unauthorised",
-            "This browser has no session, or it has ended.",
-            "Open the address that `toolplan studio --link` prints.",
-        )
+        said = "This browser has no session, or it has ended."
+        raise Refused("unauthorised", said, _HOW_TO_ENTER)
 
     def user(self, headers: Mapping[str, str]) -> str:
         """Return the user who sends a request; empty where there is only one user.

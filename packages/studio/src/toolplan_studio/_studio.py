@@ -37,26 +37,13 @@ from toolplan.planners.offline import example_questions, offline_planner
 from toolplan.policy.approval import Approver, said_yes
 from toolplan.policy.consent import Effect, ValueApproval
 from toolplan.schema.tool import Effects
-from toolplan.storage.journal import RunEntry
+from toolplan.storage.journal import JournalError, RunEntry
 from toolplan_studio import _run_wire as run_wire
+from toolplan_studio import _runs as runs
+from toolplan_studio import _views as views
 from toolplan_studio import _wire as wire
 from toolplan_studio._active import ActiveRuns, wait_for_person
 from toolplan_studio._errors import Refused
-from toolplan_studio._runs import (
-    allowed_decisions,
-    failure_view,
-    read_moment,
-    result_changes,
-    run_line,
-)
-from toolplan_studio._views import (
-    checked_view,
-    chosen_effects,
-    node_view,
-    plan_json_text,
-    proposed_view,
-    tool_view,
-)
 
 logger = logging.getLogger("toolplan")
 
@@ -109,7 +96,7 @@ class Studio:
         asking.add_done_callback(lambda _: steps.put_nowait(None))
         try:
             while (step := await steps.get()) is not None:
-                shown = node_view(step, self.app.tools)
+                shown = views.node_view(step, self.app.tools)
                 yield ServerSentEvent(raw_data=shown.model_dump_json(), event="step")
             proposed = asking.result()
         except ToolplanError as error:
@@ -139,12 +126,12 @@ class Studio:
     def _proposed_view(self, asked: AskResult) -> wire.Proposed:
         text: str | None = None
         if asked.plan is not None:
-            text = plan_json_text(asked.plan.plan)
+            text = views.plan_json_text(asked.plan.plan)
         elif isinstance(asked.proposal, Draft):
             text, dialect = asked.proposal.text, asked.proposal.dialect
             read = None if dialect == TOOLPLAN else parse(text, dialect, self.app.tools).plan
-            text = text if read is None else plan_json_text(read)
-        return proposed_view(asked, None if text is None else self.check(text, TOOLPLAN))
+            text = text if read is None else views.plan_json_text(read)
+        return views.proposed_view(asked, None if text is None else self.check(text, TOOLPLAN))
 
     def check(self, text: str, dialect: str) -> wire.CheckedPlan:
         checked = self.app.check(text, dialect=dialect)
@@ -152,7 +139,7 @@ class Studio:
         forecast = None
         if checked.plan is not None and self.app.journal is not None:
             forecast = self.app.forecast(checked.plan)
-        return checked_view(checked, written, forecast, self.app.tools)
+        return views.checked_view(checked, written, forecast, self.app.tools)
 
     def compare(self, before: str, after: str) -> wire.Difference:
         """Return the differences between two plans; a Refused where one is no plan."""
@@ -174,23 +161,16 @@ class Studio:
             approve = ValueApproval()  # no person is asked: the run ends as one that waits
         run = partial(self.app.run, plan, run_id=name, approve=approve)
         async with self.active.lock(name):
-            if given.run is None or not await self._is_started(name, plan.digest):
+            try:  # the same request may have come before
+                _check_digest(plan.digest, (await self._entry(name)).digest)
+            except JournalError as error:
+                if error.code != "unknown-run":
+                    raise
                 await self.active.begin(name, run, user)
         return await self.line(name)
 
-    async def _is_started(self, name: str, digest: str) -> bool:
-        """Return whether the run was started when its request came before, or refuse its name."""
-        try:
-            found = (await self._entry(name)).digest
-        except ToolplanError as error:
-            if error.code != "unknown-run":
-                raise
-            return False
-        _check_digest(digest, found)
-        return True
-
     async def line(self, run: str) -> run_wire.RunLine:
-        return await in_thread(run_line, await self._entry(run), self.app, self.active)
+        return await in_thread(runs.run_line, await self._entry(run), self.app, self.active)
 
     async def _entry(self, run: str) -> RunEntry:
         return await in_thread(self.app.needed_journal().entry, run)
@@ -204,7 +184,7 @@ class Studio:
             before=await self.line(before),
             after=await self.line(after),
             difference=_difference(one, other),
-            results=await in_thread(result_changes, self.app, self.active, before, after),
+            results=await in_thread(runs.result_changes, self.app, self.active, before, after),
         )
 
     # Decisions
@@ -247,7 +227,7 @@ class Studio:
                     _check_digest(given.digest, kept.plan.digest)
                 await self._resume(run, user, given.digest)
             case run_wire.Allow():
-                allowed, denied = chosen_effects(kept.effects, given)
+                allowed, denied = views.chosen_effects(kept.effects, given)
                 await self._resume(run, user, allow=allowed, deny=denied, reason=given.reason)
             case run_wire.Refuse():
                 _check_digest(given.digest, kept.digest)
@@ -265,9 +245,9 @@ class Studio:
 
     async def _allowing(self, run: str, kind: str) -> RunResult:
         """Return a run about which `kind` may be decided now, or refuse the decision."""
-        moment = await in_thread(read_moment, self.app, run)
+        moment = await in_thread(runs.read_moment, self.app, run)
         placed = await in_thread(self.app.workers.placed, run)
-        if kind not in allowed_decisions(moment, self.active, placed):
+        if kind not in runs.allowed_decisions(moment, self.active, placed):
             state = moment.entry.status.value.replace("_", " ")
             message = f"There is nothing to {kind}: the run is {state}."
             help_ = "Look at the run again: it shows what can be decided about it."
@@ -320,7 +300,7 @@ class Studio:
         if reason:
             said = f"A person refused the plan: {reason}"
             found = (Diagnostic("refused", Severity.ERROR, said),)
-        tried = Attempt(Draft(plan_json_text(before)), found, tuple(events))
+        tried = Attempt(Draft(views.plan_json_text(before)), found, tuple(events))
         proposed = await self._proposed(partial(self.app.plan, query, tried=[tried]), asked)
         written = None if proposed.checked is None else proposed.checked.plan
         after = None if written is None else load(written).plan
@@ -332,14 +312,10 @@ class Studio:
     def tools(self) -> wire.ToolList:
         tools = self.app.tools
         findings = lint_tools(tools)
-        return wire.ToolList(tools=[tool_view(tool, findings) for tool in tools.values()])
+        return wire.ToolList(tools=[views.tool_view(tool, findings) for tool in tools.values()])
 
     async def try_tool(self, name: str, args: dict[str, Json]) -> wire.Tried:
-        """Call a tool that only reads, as a plan of one step.
-
-        Raises:
-            Refused: there is no such tool, or it may change something.
-        """
+        """Call a tool, as a plan of one step; a Refused where it may change something."""
         tool = self.app.tools.get(name)
         if tool is None:
             raise Refused("unknown-tool", f"There is no tool {name!r}.")
@@ -355,7 +331,7 @@ class Studio:
             run=ended.run,
             status=ended.status.value,
             output=ended.steps["try"].output,
-            error=failure_view(ended.steps["try"].error or ended.error),
+            error=runs.failure_view(ended.steps["try"].error or ended.error),
             took_s=ended.took_s,
         )
 

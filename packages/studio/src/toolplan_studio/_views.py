@@ -48,14 +48,11 @@ def proposed_view(asked: AskResult, checked: wire.CheckedPlan | None) -> wire.Pr
     proposal = asked.proposal
     outcome: wire.Outcome = "refusal"
     clarification = planner = None
-    match proposal:
-        case Draft():
-            outcome = "problems" if asked.plan is None else "plan"
-            planner = proposal.planner or None
-        case Clarification():
-            outcome, clarification = "clarification", wire.ClarificationOut.model_validate(proposal)
-        case _:
-            pass
+    if isinstance(proposal, Draft):
+        outcome = "problems" if asked.plan is None else "plan"
+        planner = proposal.planner or None
+    elif isinstance(proposal, Clarification):
+        outcome, clarification = "clarification", wire.ClarificationOut.model_validate(proposal)
     return wire.Proposed(
         outcome=outcome,
         question=asked.question.text,
@@ -190,15 +187,14 @@ def _understood(plan: Plan | None) -> list[wire.Understood]:
                 pass
         noted = reason if isinstance(reason, dict) else {}
         words, text = noted.get("words"), noted.get("text")
+        listed = words if isinstance(words, list) else []
         found.append(
             wire.Understood(
                 pointer=pointer,
                 step=step,
                 argument=argument,
                 text=text if isinstance(text, str) else None,
-                words=[each for each in words if isinstance(each, int)]
-                if isinstance(words, list)
-                else [],
+                words=[each for each in listed if isinstance(each, int)],
                 reason=reason,
             )
         )
@@ -221,7 +217,7 @@ def _effect(document: dict[str, Any], step: EffectStep) -> wire.EffectOut:
         {
             **document,
             "args": {**document["args"], **defaults},
-            "shown": _exact_texts({**step.args, **defaults}),
+            "shown": {n: exact_text(each) for n, each in {**step.args, **defaults}.items()},
             "for_each_shown": None if step.for_each is None else exact_text(step.for_each),
             "when_shown": None if step.when is None else _condition(step.when),
             "warnings": [
@@ -235,10 +231,6 @@ def _effect(document: dict[str, Any], step: EffectStep) -> wire.EffectOut:
 def _marked_defaults(defaults: Mapping[str, Json]) -> dict[str, Json]:
     """Return the tool's own values for arguments that are left out, with marked names."""
     return {f"{name} {BY_DEFAULT}": value for name, value in defaults.items()}
-
-
-def _exact_texts(values: Mapping[str, Value | Json]) -> dict[str, str]:
-    return {name: exact_text(value) for name, value in values.items()}
 
 
 def _lookalikes(values: Iterable[Value | Json]) -> list[str]:
@@ -307,7 +299,7 @@ def call_view(effect: Effect, tools: Mapping[str, Tool]) -> run_wire.CallOut:
         item=effect.item,
         tool=effect.tool,
         effects=_effects_of(effect.tool, tools),
-        shown=_exact_texts({**effect.args, **defaults}),
+        shown={n: exact_text(each) for n, each in {**effect.args, **defaults}.items()},
         origins={name: _origin(each) for name, each in origins.items()},
         choices={place: _origin(each) for place, each in effect.choices.items()},
         digest=effect.digest,
@@ -330,8 +322,7 @@ def chosen_effects(
 ) -> tuple[list[Effect], list[Effect]]:
     """Return the calls of `waiting` that a person allows, and those that are refused.
 
-    Raises:
-        Refused: one does not wait as it was shown, or calls of its step are missing.
+    One that does not wait as it was shown, or lacks calls of its step, is a `Refused`.
     """
     known = {(each.step, each.item, each.digest): each for each in waiting}
     keys = [(each.step, each.item, each.digest) for each in (*given.calls, *given.refused)]
