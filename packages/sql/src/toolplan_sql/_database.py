@@ -75,13 +75,6 @@ class ResultColumn(Struct, frozen=True, array_like=True):
     sql_type: str
 
 
-class Bound(Struct, frozen=True, array_like=True):
-    """A statement bound: the columns that it gives, and the functions that it calls."""
-
-    columns: tuple[ResultColumn, ...]
-    calls: tuple[Call, ...]
-
-
 class Database:
     """An empty database in memory: no files, no network, no extensions, no settings.
 
@@ -253,17 +246,19 @@ class Database:
         self._execute(" ".join((*words, "FROM", rows)))
         self._views.add(name)
 
-    def bind(self, statement: Statement) -> Bound:
+    def bind(self, statement: Statement) -> tuple[tuple[ResultColumn, ...], tuple[Call, ...]]:
         """Return the columns and calls of `statement`; no row is read.
 
         Raises:
             MissingColumn: it reads a column that is not there.
             SqlFault: its names or types do not fit the tables, or it calls a forbidden function.
         """
-        bound = convert(self._ask("bind", statement.text), Bound)
-        if problem := self.functions().problem(bound.calls):
+        columns, calls = convert(
+            self._ask("bind", statement.text), tuple[tuple[ResultColumn, ...], tuple[Call, ...]]
+        )
+        if problem := self.functions().problem(calls):
             raise SqlFault(problem)
-        return bound
+        return columns, calls
 
     def misread(self, calls: Iterable[Call]) -> list[str]:
         """Return a sentence on each literal that cannot be read as the type that it is cast to."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
 from msgspec import Struct, field
 
@@ -55,13 +55,8 @@ class Call(NamedTuple):
     drops_zone: bool = False
 
 
-class Overload(NamedTuple):
-    """One function of the catalogue; `kind` is `scalar`, `aggregate` or `macro`."""
-
-    name: str
-    kind: str
-    stability: str
-    types: tuple[str, ...]
+Overload: TypeAlias = tuple[str, str, str, tuple[str, ...]]
+"""A function of the catalogue: name, `scalar`, `aggregate` or `macro`, stability, and types."""
 
 
 class Functions(Struct, frozen=True):

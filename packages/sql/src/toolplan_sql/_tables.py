@@ -290,9 +290,8 @@ def _settle(database: Database, statement: Statement, tables: Mapping[str, Table
                 database.create(name, columns)
         current = chosen
         try:
-            bound = database.bind(statement)
-            guessed = _has_guesses(statement, tables, chosen)
-            return Binding(chosen, bound.columns, bound.calls, guessed)
+            result, calls = database.bind(statement)
+            return Binding(chosen, result, calls, _has_guesses(statement, tables, chosen))
         except Stopped:
             raise
         except MissingColumn as fault:

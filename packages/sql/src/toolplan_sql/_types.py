@@ -204,19 +204,6 @@ def schema_of(column: ColumnType, *, nullable: bool = True) -> dict[str, Json]:
             return typed("object", properties=properties, additionalProperties=False)
 
 
-def row_schema(columns: Iterable[tuple[str, ColumnType]], never_null: frozenset[str]) -> Json:
-    """Return the JSON Schema of a row that has exactly `columns`."""
-    properties: dict[str, Json] = {
-        name: schema_of(each, nullable=name not in never_null) for name, each in columns
-    }
-    return {
-        "type": "object",
-        "properties": properties,
-        "required": list(properties),
-        "additionalProperties": False,
-    }
-
-
 _TEXT_ONLY: Final = frozenset({"string"})
 
 

@@ -9,7 +9,7 @@ from contextlib import nullcontext
 from typing import Final, TypeAlias, TypeVar, cast
 
 from toolplan.events import Event
-from toolplan.storage.journal import BLOB, Pruning, named_blobs
+from toolplan.storage.journal import BLOB, Pruning, leases, named_blobs
 from toolplan.storage.journal.blobs import BadBlob, blob_name
 from toolplan.storage.journal.driver import (
     RELEASE,
@@ -21,17 +21,6 @@ from toolplan.storage.journal.driver import (
     run_exists,
 )
 from toolplan.storage.journal.errors import LeaseHeld
-from toolplan.storage.journal.leases import (
-    LEASE_S,
-    Claims,
-    Lease,
-    is_gone,
-    lives,
-    process_text,
-    since_boot,
-    this_boot,
-    this_process,
-)
 from toolplan.storage.journal.reading import Query, Row, RunRecord, record_text
 from toolplan.storage.journal.records import KEPT_DURATIONS, Group
 from toolplan.storage.journal.store import Store
@@ -86,12 +75,14 @@ class PostgresDriver(Driver):
         JournalError: the database cannot be used.
     """
 
-    def __init__(self, connections: Connections, claims: Claims, owner: str) -> None:
+    def __init__(self, connections: Connections, claims: leases.Claims, owner: str) -> None:
         self.connections = connections
         self.sql = _SQL
         self.claims = claims
         # host and process number, the boot of the machine, and a part that no other process has
-        self.owner = owner or "|".join((this_process(), this_boot(), secrets.token_hex(8)))
+        self.owner = owner or "|".join(
+            (leases.this_process(), leases.this_boot(), secrets.token_hex(8))
+        )
         self.place = connections.address.place
         self.locks = self.advisory = Locks(connections)
         self._notifier = Notifier(connections)
@@ -160,23 +151,23 @@ class PostgresDriver(Driver):
     def check_free(self, run: str, held: Row, watched: tuple[int, float] | None) -> str:
         name, _, is_over = cast("tuple[str, int, bool]", held)
         process, is_here = _process(name)
-        text = process_text(process) if ":" in process else process
-        if not (is_over or name in ("", self.owner) or (is_here and is_gone(process))):
+        text = leases.process_text(process) if ":" in process else process
+        if not (is_over or name in ("", self.owner) or (is_here and leases.is_gone(process))):
             raise LeaseHeld(run, text, self.claims.lease_s, None)
-        return text if is_here and lives(process) else ""
+        return text if is_here and leases.lives(process) else ""
 
     def is_free(self, held: Row) -> bool:
         name, _, is_over = cast("tuple[str, int, bool]", held)
         process, is_here = _process(name)
-        return not name or is_over or (is_here and is_gone(process))
+        return not name or is_over or (is_here and leases.is_gone(process))
 
-    def take_free(self, run: str, beat: float) -> Lease | None:
+    def take_free(self, run: str, beat: float) -> leases.Lease | None:
         values = (self.owner, *self.lease_values(beat), run)
         for at, token in self.do(lambda query: query(_TAKE_FREE, values), is_one=True):
-            return Lease(run, cast("int", token), cast("int", at))
+            return leases.Lease(run, cast("int", token), cast("int", at))
         return None
 
-    def release(self, lease: Lease) -> None:
+    def release(self, lease: leases.Lease) -> None:
         """Release a lease, and write the durations of the run, in one commit."""
         values, rows = (lease.run, lease.token, self.owner), self._durations.pop(lease.run, [])
         trims = self._trims() if rows else False
@@ -240,7 +231,7 @@ def _process(owner: str) -> tuple[str, bool]:
     Hosts and numbers come again, in containers above all; the earlier process has ended then.
     """
     process, boot, _ = owner.split("|") if owner.count("|") == 2 else (owner, "", "")
-    return process, bool(boot) and boot == this_boot()
+    return process, bool(boot) and boot == leases.this_boot()
 
 
 def query_of(connection: Connection) -> Query:
@@ -313,9 +304,9 @@ class PostgresJournal(Store):
         *,
         clock: Callable[[], float] | None = None,
         owner: str = "",
-        lease_s: float = LEASE_S,
+        lease_s: float = leases.LEASE_S,
         worker: Worker | None = None,
-        age_clock: Callable[[], float] = since_boot,
+        age_clock: Callable[[], float] = leases.since_boot,
     ) -> None:
         """Open the journal at `address`; make its tables where there are none.
 
@@ -324,7 +315,7 @@ class PostgresJournal(Store):
         """
         found = read_address(address)
         connections = Connections(found)
-        driver = PostgresDriver(connections, Claims(lease_s, age_clock), owner)
+        driver = PostgresDriver(connections, leases.Claims(lease_s, age_clock), owner)
         super().__init__(driver, clock or connections.now, worker or WriterThread(WRITERS))
         self.locks = driver.advisory
         self.conninfo = found.conninfo
@@ -342,7 +333,7 @@ class PostgresJournal(Store):
         if not add_run(query_of(connection), self._driver, made, None):
             raise run_exists(run)
 
-    def forget(self, lease: Lease) -> None:
+    def forget(self, lease: leases.Lease) -> None:
         """Allow this process to take the run again, even if `release` failed."""
         self._driver.forget(lease.run)
         super().forget(lease)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -74,7 +73,12 @@ def read_address(url: str) -> Address:
         }
     except psycopg.Error:  # its text shows parts of the address, which may be a password
         given = None
-    if given is None or not _is_whole(given):
+    is_whole = given is not None
+    if given is not None:  # a password with a / in it would be read as these
+        ports = given.get("port", "").replace(",", "")
+        others = "".join(given.get(name, "") for name in ("user", "host", "dbname"))
+        is_whole = (not ports or ports.isdecimal()) and "@" not in others
+    if given is None or not is_whole:
         raise JournalError(
             "journal-address",
             "The address of the journal cannot be read.",
@@ -90,10 +94,3 @@ def read_address(url: str) -> Address:
     user, port = f"{user}@" if user else "", f":{port}" if port else ""
     place = f"postgres://{user}{host or address}{port}/{name}"
     return Address(make_conninfo(**parameters), place, secrets)
-
-
-def _is_whole(given: Mapping[str, str]) -> bool:
-    """Return whether no part of a password was read as something else: it may have a / in it."""
-    ports = given.get("port", "").replace(",", "")
-    others = (given.get(name, "") for name in ("user", "host", "dbname"))
-    return (not ports or ports.isdecimal()) and not any("@" in each for each in others)

@@ -89,9 +89,7 @@ class ProcrastinateQueue:
             connector=procrastinate.SyncPsycopgConnector(conninfo=conninfo)
         )
         self._app: procrastinate.App | None = None
-        self._working: asyncio.Event | None = None
         self._worker: Any = None
-        self._runs: dict[str, int] = {}
         self.mine: set[int] = set()
         """The numbers of the jobs that this process works on."""
 
