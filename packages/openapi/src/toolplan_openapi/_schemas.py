@@ -248,8 +248,10 @@ def _plain_keywords(raw: Node, use: Use) -> Node:
     if use is Use.RESPONSE and made.get("format") not in _CHECKED_IN_RESPONSES:
         made.pop("format", None)
     examples = made.pop("examples", [raw["example"]] if "example" in raw else None)
-    if isinstance(examples, list) and (short := [e for e in examples if _is_short(e)]):
-        made["examples"] = short
+    if isinstance(examples, list):
+        plain = [each for each in examples if isinstance(each, str | int | float)]
+        short = [e for e in plain if not isinstance(e, str) or len(e) <= _LONGEST_EXAMPLE]
+        made |= {"examples": [*short]} if short else {}
     return made
 
 
@@ -297,12 +299,6 @@ def without_properties(schema: Node, names: Collection[str]) -> Node:
     if names and isinstance(required := schema.get("required"), list):
         made["required"] = [each for each in required if str(each) not in names]
     return made
-
-
-def _is_short(example: Json) -> bool:
-    return isinstance(example, int | float) or (
-        isinstance(example, str) and len(example) <= _LONGEST_EXAMPLE
-    )
 
 
 def _size(value: Json) -> int:

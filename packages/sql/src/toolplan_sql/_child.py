@@ -250,11 +250,7 @@ def _constant(node: dict[str, _Json]) -> str:
 
 
 def _typed(found: _Driver) -> tuple[_Type, _Reader]:
-    """Return the description of a type, and the reader of its values.
-
-    Raises:
-        _Unsayable: JSON has no place for them.
-    """
+    """Return the description of a type, and the reader of its values; or raise `_Unsayable`."""
     name = str(found.id)
     if name in ("list", "array"):
         described, read = _typed(found.child)

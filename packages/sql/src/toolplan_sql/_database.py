@@ -83,11 +83,7 @@ class Database:
     """
 
     def __init__(self, memory_mb: int) -> None:
-        """Start it in a process that may use about `memory_mb` megabytes.
-
-        Raises:
-            SqlFault: no process can be started.
-        """
+        """Start it in a process of about `memory_mb` megabytes; a SqlFault where none can start."""
         self.memory_mb = memory_mb
         self._owner = os.getpid()
         self._is_stopped = False
@@ -164,11 +160,7 @@ class Database:
         return examine(text, tree, tables, self.functions())
 
     def _tree(self, text: str) -> Node:
-        """Return the syntax tree of `text`.
-
-        Raises:
-            SqlFault: it is not one SELECT that can be parsed safely.
-        """
+        """Return the syntax tree of `text`; a SqlFault unless it is one SELECT, safe to parse."""
         if problem := too_deep(text):
             raise SqlFault(problem)
         if len(text) > MAX_TEXT:

@@ -50,11 +50,7 @@ class StatementLineage:
     def __init__(
         self, tree: Node, tables: Mapping[str, Table], aggregates: Collection[str]
     ) -> None:
-        """Follow the columns of a statement over `tables`.
-
-        Raises:
-            Lost: it has a part that is not understood.
-        """
+        """Follow the columns of a statement over `tables`; or raise `Lost`."""
         if len({name.casefold() for name in tables}) < len(tables):
             raise Lost("two tables of one name")
         self.computed: Paths = NOTHING
@@ -246,11 +242,7 @@ class StatementLineage:
             yield read
 
     def _resolve(self, names: list[str], scope: Scope) -> Read:
-        """Return the meaning of a column's name: every column that it could be.
-
-        Raises:
-            Lost: the name fits no column.
-        """
+        """Return every column that a name could mean; `Lost` where it fits none."""
         found: list[Lineage] = []
         level: Scope | None = scope
         while level is not None:

@@ -169,11 +169,7 @@ class Originals:
                 )
 
     def require_clocks(self, calls: Sequence[Call]) -> None:
-        """Raise where a bound statement needs the moments behind clocks, not only the clocks.
-
-        Raises:
-            SqlFault: the check fails; the message names the time or literal, and the fix.
-        """
+        """Raise a SqlFault where a statement needs the moments behind clocks, not only clocks."""
         every = [(name, time) for name, times in self._times.items() for time in times]
         offsets = {time.offset for _, time in every}
         for call in calls:
@@ -294,11 +290,7 @@ class Originals:
 
 
 def require_literals(calls: Iterable[Call]) -> None:
-    """Raise where a literal of a bound statement is rounded to the type that it is compared as.
-
-    Raises:
-        SqlFault: a double, or a time, has fewer digits.
-    """
+    """Raise a SqlFault where a literal is rounded to the type that it is compared as."""
     for call in calls:
         text = call.literal
         is_rounded = call.result == "TIMESTAMP" and _FINE_TIME.search(text)
@@ -358,11 +350,7 @@ def _kept(column: Column) -> tuple[ColumnType, ...]:
 
 
 def _require_numbers(column: Column) -> None:
-    """Raise where a number of the column cannot be held exactly.
-
-    Raises:
-        SqlFault: it cannot, and why.
-    """
+    """Raise a SqlFault where a number of the column cannot be held exactly."""
     if (large := _large_of(column, 2**127 - 1)) is not None:
         raise SqlFault(
             f"The {column.words} holds {shown(large[1])} in row {large[0]}, which is beyond"

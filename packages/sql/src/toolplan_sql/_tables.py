@@ -98,11 +98,7 @@ class Source(Struct, frozen=True):
         return self.row is None or self.row.is_open
 
     def columns(self, names: Iterable[str], use: Use = _ANY_USE) -> tuple[Column, ...]:
-        """Return the columns `names` of the rows, for a statement of that use.
-
-        Raises:
-            SqlFault: they are too many.
-        """
+        """Return the columns `names` of the rows, for that use; a SqlFault if they are too many."""
         found: list[Column] = []
         for key in names:
             values = [row.get(key) for row in self.rows or ()]

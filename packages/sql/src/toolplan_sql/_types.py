@@ -283,11 +283,7 @@ def clash(names: Iterable[str], what: str) -> str | None:
 
 
 def declared_type(declared: Json) -> ColumnType:
-    """Return the type that `declared` names: one of `WORDS`, or a JSON Schema.
-
-    Raises:
-        SchemaError: it is neither, or no usable schema.
-    """
+    """Return the type of `declared`, a word or a JSON Schema; a SchemaError if it is neither."""
     if isinstance(declared, dict):
         return column_type(Schema.load(declared))
     if isinstance(declared, str) and declared in WORDS:

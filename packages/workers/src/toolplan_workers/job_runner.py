@@ -225,11 +225,7 @@ class JobRunner:
             await self._answer_all(run, ("cancel",), COUNTED)
 
     async def obey_cancellations(self) -> None:
-        """Cancel the runs of this process that are to be cancelled.
-
-        Raises:
-            JournalError: the database cannot be used.
-        """
+        """Cancel the runs of this process that are to be cancelled, as the database says."""
         if self._tasks:
             for run in await in_thread(self._dispatch.to_cancel, sorted(self._tasks)):
                 if run in self._tasks:

@@ -69,11 +69,7 @@ _Durations: TypeAlias = tuple[str, str, float, list[float]]
 
 
 class PostgresDriver(Driver):
-    """Connections to a database, and the durations that this process holds back for it.
-
-    Raises:
-        JournalError: the database cannot be used.
-    """
+    """Connections to a database, and the durations that this process holds back for it."""
 
     def __init__(self, connections: Connections, claims: leases.Claims, owner: str) -> None:
         self.connections = connections
@@ -342,9 +338,6 @@ class PostgresJournal(Store):
         """Remove the runs that began more than `older_than_s` seconds ago, but not `keep` latest.
 
         Messages to the runs are removed with them; approvals that were used stay used.
-
-        Raises:
-            JournalError: the journal cannot be read or written.
         """
         ((now, before, total),) = self.rows(_STATE, ())
         oldest: tuple[float, str] = (float("inf"), "")

@@ -97,18 +97,15 @@ class Message(NamedTuple):
 
 
 class Dispatch:
-    """The runs of a journal that workers take. Its methods block.
+    """The runs of a journal that workers take.
 
-    Each next action of a run is a row and a job, in one transaction: no approval is lost with a
-    job, and no job is there without its row.
+    Its methods block, and raise `JournalError` where the database cannot be used. Each next action
+    of a run is a row and a job, in one transaction: no approval is lost with a job, and no job is
+    there without its row.
     """
 
     def __init__(self, journal: PostgresJournal) -> None:
-        """Use `journal` and a queue beside it; make their tables, or migrate them.
-
-        Raises:
-            JournalError: the database cannot be used.
-        """
+        """Use `journal` and a queue beside it; make their tables, or migrate them."""
         self.journal = journal
         self.queue = ProcrastinateQueue(journal.conninfo)
         self.places = Places(journal)

@@ -76,17 +76,16 @@ _MOMENT: Final = "%Y-%m-%d %H:%M:%S"
 
 
 class Places:
-    """The places of limits over all machines, leased by one worker. Its methods block."""
+    """The places of limits over all machines, leased by one worker.
+
+    Its methods block, and raise `JournalError` where the database cannot be used.
+    """
 
     def __init__(self, journal: PostgresJournal) -> None:
         self._journal = journal
 
     def take(self, name: str, most: int) -> int | None:
-        """Take a free place of `most`; return its number, None if all are taken.
-
-        Raises:
-            JournalError: the database cannot be used.
-        """
+        """Take a free place of `most`; return its number, None if all are taken."""
         values = {"name": name, "most": most, "owner": self._journal.owner}
         rows = self._journal.rows(_TAKE, values)
         return int(rows[0][0]) if rows else None
