@@ -339,34 +339,39 @@ class PostgresJournal(Store):
 
         Messages to the runs are removed with them; approvals that were used stay used.
         """
-        ((now, before, total),) = self.rows(_STATE, ())
-        oldest: tuple[float, str] = (float("inf"), "")
-        if keep:
-            rows = self.rows(_KEPT, (keep - 1,))
-            oldest = (rows[0][0], rows[0][1]) if rows else (float("-inf"), "")
-        values = (now - older_than_s, oldest[0], *oldest)
-        if not apply:
-            names = tuple(str(row[0]) for row in self.rows(_PRUNABLE, (*values, None)))
-            return Pruning(names, total - len(names), before, before)
-        names = ()
-        while batch := self._removed((*values, _BATCH)):
-            names += batch
-        with self.transaction() as connection:
-            # no process may refer to a large record between the two statements
-            connection.execute("LOCK TABLE blobs IN EXCLUSIVE MODE")
-            named = named_blobs(connection.execute(_WITH_BLOBS, (BLOB,)))
-            connection.execute("DELETE FROM blobs WHERE name <> ALL(%s)", ([*named],))
-        for table in ("events", "blobs", "runs"):
-            self.rows(f"VACUUM {table}", ())
-        ((_, after, _),) = self.rows(_STATE, ())
-        return Pruning(names, total - len(names), before, after)
+        return _pruned(self, older_than_s, keep, apply=apply)
 
-    def _removed(self, values: tuple[object, ...]) -> tuple[str, ...]:
-        """Remove some runs in one transaction, and return them."""
-        with self.transaction() as connection:
-            rows = connection.execute(f"{_PRUNABLE} FOR UPDATE", values).fetchall()
-            names = tuple(str(row[0]) for row in rows)
-            for table, delete in _DELETE.items():
-                if has_table(connection, table):
-                    connection.execute(delete.encode(), ([*names],))
-        return names
+
+def _pruned(journal: PostgresJournal, older_than_s: float, keep: int, *, apply: bool) -> Pruning:
+    ((now, before, total),) = journal.rows(_STATE, ())
+    oldest: tuple[float, str] = (float("inf"), "")
+    if keep:
+        rows = journal.rows(_KEPT, (keep - 1,))
+        oldest = (rows[0][0], rows[0][1]) if rows else (float("-inf"), "")
+    values = (now - older_than_s, oldest[0], *oldest)
+    if not apply:
+        names = tuple(str(row[0]) for row in journal.rows(_PRUNABLE, (*values, None)))
+        return Pruning(names, total - len(names), before, before)
+    names = ()
+    while batch := _removed(journal, (*values, _BATCH)):
+        names += batch
+    with journal.transaction() as connection:
+        # no process may refer to a large record between the two statements
+        connection.execute("LOCK TABLE blobs IN EXCLUSIVE MODE")
+        named = named_blobs(connection.execute(_WITH_BLOBS, (BLOB,)))
+        connection.execute("DELETE FROM blobs WHERE name <> ALL(%s)", ([*named],))
+    for table in ("events", "blobs", "runs"):
+        journal.rows(f"VACUUM {table}", ())
+    ((_, after, _),) = journal.rows(_STATE, ())
+    return Pruning(names, total - len(names), before, after)
+
+
+def _removed(journal: PostgresJournal, values: tuple[object, ...]) -> tuple[str, ...]:
+    """Remove some runs in one transaction, and return them."""
+    with journal.transaction() as connection:
+        rows = connection.execute(f"{_PRUNABLE} FOR UPDATE", values).fetchall()
+        names = tuple(str(row[0]) for row in rows)
+        for table, delete in _DELETE.items():
+            if has_table(connection, table):
+                connection.execute(delete.encode(), ([*names],))
+    return names
