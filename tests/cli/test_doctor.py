@@ -203,7 +203,7 @@ def test_an_extra_that_does_not_work_is_a_fault(
 def test_a_database_that_refuses_plain_functions_is_a_fault(
     call: Call, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    plus = [Overload("+", "scalar", "VOLATILE", ("BIGINT", "BIGINT"))]
+    plus: list[Overload] = [("+", "scalar", "VOLATILE", ("BIGINT", "BIGINT"))]
     monkeypatch.setattr(_database, "_FUNCTIONS", [functions_of(plus)])
     said = call("doctor", "--json")
     assert "it does not work: " in found(said, "faulty")["extra sql"]

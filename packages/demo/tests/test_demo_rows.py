@@ -14,7 +14,7 @@ from msgspec.structs import astuple
 from toolplan_demo import open_database
 from toolplan_demo.database import DEFAULT_ROWS
 from toolplan_demo.domain import RISKS
-from toolplan_demo.rows import DAYS, deliveries, facilities
+from toolplan_demo.rows import DAYS, deliveries, loads
 
 DAY = datetime.date(2025, 10, 5)
 
@@ -60,9 +60,9 @@ def test_fewer_rows_are_the_first_ones_of_more(day: datetime.date) -> None:
 
 def test_another_seed_gives_other_rows_and_other_loads() -> None:
     assert list(deliveries(1, DAY, DEFAULT_ROWS)) != list(deliveries(2, DAY, DEFAULT_ROWS))
-    loads = [[each.current_load_tons for each in facilities(seed)] for seed in (1, 2)]
-    assert loads[0] != loads[1]
-    assert facilities(1) == facilities(1)
+    first, second = loads(1), loads(2)
+    assert first != second
+    assert loads(1) == first
 
 
 def test_a_known_day_stays_as_it_is() -> None:

@@ -93,7 +93,7 @@ def run(
     if zone is not None:
         arguments["zone"] = zone
     assert tool.call is not None
-    result = asyncio.run(_awaited(tool, arguments))
+    result = asyncio.run(awaited(tool, arguments))
     assert isinstance(result, dict)
     data = result["data"]
     assert isinstance(data, list)
@@ -103,7 +103,8 @@ def run(
     return [row for row in data if isinstance(row, dict)]
 
 
-async def _awaited(tool: Tool, arguments: dict[str, Json]) -> Json:
+async def awaited(tool: Tool, arguments: dict[str, Json]) -> Json:
+    """Return what a call of `tool` gives."""
     assert tool.call is not None
     return await tool.call(arguments)
 

@@ -64,18 +64,18 @@ def test_an_overload_that_reads_more_is_refused(expression: str) -> None:
         run(f"SELECT {expression} AS r FROM t", {"t": ROWS})
 
 
-CATALOGUE = [
-    Overload("f", "scalar", "CONSISTENT", ("BIGINT",)),
-    Overload("f", "scalar", "CONSISTENT_WITHIN_QUERY", ("VARCHAR",)),
-    Overload("f", "scalar", "VOLATILE", ("INTEGER[]",)),
-    Overload("f", "scalar", "CONSISTENT", ("BIGINT", "TIMESTAMP")),
-    Overload("f", "scalar", "CONSISTENT_WITHIN_QUERY", ("BIGINT", "TIMESTAMP WITH TIME ZONE")),
-    Overload("f", "scalar", "VOLATILE", ("ANY", "DATE")),
-    Overload("clock", "scalar", "CONSISTENT_WITHIN_QUERY", ()),
-    Overload("agg", "aggregate", "CONSISTENT", ("DECIMAL",)),
-    Overload("getenv", "scalar", "CONSISTENT", ("VARCHAR",)),
-    Overload("__internal_x", "scalar", "CONSISTENT", ("ANY",)),
-    Overload("tables_of", "macro", "", ()),
+CATALOGUE: list[Overload] = [
+    ("f", "scalar", "CONSISTENT", ("BIGINT",)),
+    ("f", "scalar", "CONSISTENT_WITHIN_QUERY", ("VARCHAR",)),
+    ("f", "scalar", "VOLATILE", ("INTEGER[]",)),
+    ("f", "scalar", "CONSISTENT", ("BIGINT", "TIMESTAMP")),
+    ("f", "scalar", "CONSISTENT_WITHIN_QUERY", ("BIGINT", "TIMESTAMP WITH TIME ZONE")),
+    ("f", "scalar", "VOLATILE", ("ANY", "DATE")),
+    ("clock", "scalar", "CONSISTENT_WITHIN_QUERY", ()),
+    ("agg", "aggregate", "CONSISTENT", ("DECIMAL",)),
+    ("getenv", "scalar", "CONSISTENT", ("VARCHAR",)),
+    ("__internal_x", "scalar", "CONSISTENT", ("ANY",)),
+    ("tables_of", "macro", "", ()),
 ]
 
 

@@ -9,12 +9,10 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from packages.sql.tests.sql_support import CLOSED, ROWS, SQL, check, run, table_of
+from packages.sql.tests.sql_support import CLOSED, ROWS, SQL, awaited, check, run, table_of
 from toolplan.plan.path import Json
 from toolplan.schema import Schema
 from toolplan.schema.tool import Effects, Toolbox, ToolError
-from toolplan_sql._tool import call_sql
-from toolplan_sql._types import SqlLimits
 
 
 def test_the_tool_object_is_read_only_and_sound() -> None:
@@ -380,7 +378,7 @@ def test_texts_are_tables_of_text_and_index() -> None:
 def test_rows_that_are_null_are_left_out_and_counted() -> None:
     tables: Json = {"t": [None, {"n": 1}, None], "u": [None, "a"]}
     sql = "SELECT n, text, index FROM t, u"
-    found = asyncio.run(call_sql({"sql": sql, "tables": tables}, SqlLimits()))
+    found = asyncio.run(awaited(SQL, {"sql": sql, "tables": tables}))
     row: Json = {"n": 1, "text": "a", "index": 1}
     assert found == {"data": [row], "count": 1, "skipped": {"t": 2, "u": 1}}
     assert SQL.output is not None

@@ -7,7 +7,7 @@ import pytest
 from toolplan.plan.path import Json
 from toolplan_adapters.contract import Contracts, IntentReader, read_text
 from toolplan_adapters.contract.contracts import ENTITY_TYPES
-from toolplan_adapters.contract.intent import MOST_CHARACTERS, EntityReader
+from toolplan_adapters.contract.intent import MOST_CHARACTERS
 from toolplan_adapters.contract.planner import PREDICATES, reasons
 from toolplan_adapters.contract.state import (
     NEEDS_CLARIFICATION,
@@ -79,7 +79,7 @@ def test_an_intent_has_the_six_fields_of_the_state() -> None:
 def test_entities_are_found(text: str, expected: dict[str, list[str]]) -> None:
     """F001-21: of all thirteen types."""
     found: dict[str, list[str]] = {}
-    for each in EntityReader(NETWORK_CONTRACTS).read(text):
+    for each in IntentReader(NETWORK_CONTRACTS).entities(text):
         assert each.type in ENTITY_TYPES
         assert 0 < each.confidence <= 1
         found.setdefault(each.type, []).append(str(each.value))

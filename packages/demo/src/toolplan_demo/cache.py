@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import hashlib
 import os
-import tempfile
 from pathlib import Path
 from typing import Final
 
 import platformdirs
+
+from toolplan.storage.shared_file import write_whole
 
 VARIABLE: Final = "TOOLPLAN_CACHE"
 """The environment variable that names the folder; without it, the platform's for caches."""
@@ -37,15 +38,7 @@ def save(key: str, image: bytes) -> None:
     folder = _folder()
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        # written beside and renamed: no other process reads half of it
-        handle, name = tempfile.mkstemp(dir=folder)
-        try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(_digest(image) + image)
-            os.replace(name, folder / f"{key}{_SUFFIX}")
-        except OSError:
-            Path(name).unlink(missing_ok=True)
-            raise
+        write_whole(folder / f"{key}{_SUFFIX}", _digest(image) + image)
         saved = sorted(folder.glob(f"*{_SUFFIX}"), key=lambda path: path.stat().st_ctime)
         for old in saved[:-_MOST_FILES]:
             old.unlink(missing_ok=True)

@@ -7,19 +7,16 @@ disk before the tool returns, so a crash loses no change that was reported.
 from __future__ import annotations
 
 import json
-import os
 import sqlite3
 from collections.abc import Collection, Generator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, Final
 
-import platformdirs
-
+from toolplan.app.settings import home
 from toolplan.schema.tool import ToolError
 
 FILE: Final = "demo-changes.sqlite"
-_HOME: Final = "TOOLPLAN_HOME"
 _BUSY_S: Final = 5.0
 _TABLE: Final = (
     "CREATE TABLE IF NOT EXISTS changes (data TEXT, name TEXT, id TEXT, fields TEXT NOT NULL, "
@@ -32,9 +29,7 @@ _TABLES: Final = ("facilities", "shipments", "contaminants", "inspections")
 
 def changes_file() -> Path:
     """Return where the changes are kept."""
-    named = os.environ.get(_HOME)
-    home = Path(named) if named else platformdirs.user_data_path("toolplan", appauthor=False)
-    return home / FILE
+    return home() / FILE
 
 
 def reset() -> bool:

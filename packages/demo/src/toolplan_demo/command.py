@@ -5,39 +5,27 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
-from collections.abc import Callable, Mapping
 from datetime import date
 from importlib.metadata import version
 from typing import Annotated, Any, Final, TypeAlias, cast
 
 from cyclopts import Parameter
+from mcp import types as wire
 from mcp.server import Server, ServerRequestContext
 from mcp.server.stdio import stdio_server
-from mcp.types import (
-    CallToolRequestParams,
-    CallToolResult,
-    ListToolsResult,
-    PaginatedRequestParams,
-    TextContent,
-    ToolAnnotations,
-)
-from mcp.types import Tool as WireTool
-from starlette.types import ASGIApp
 
 from toolplan.base.errors import ToolplanError
 from toolplan.cli.options import PortOption, whole
 from toolplan.mcp_server.http.guard import Guard, Rules
 from toolplan.mcp_server.http.serving import serve_http
-from toolplan.plan.path import Json
 from toolplan.schema.tool import Effects, Tool, Toolbox, ToolError, ToolObjectError
 from toolplan_demo.changes import reset as forget_changes
 from toolplan_demo.database import DEFAULT_ROWS
-from toolplan_demo.rest import DOCUMENT_PATH, serve
+from toolplan_demo.rest import DOCUMENT_PATH, LOOPBACK, serve
 from toolplan_demo.tools import demo_tools
 
 NAME: Final = "toolplan-demo"
 HTTP_PATH: Final = "/mcp"
-LOOPBACK: Final = "127.0.0.1"
 
 DemoServer: TypeAlias = Server[dict[str, Any]]
 
@@ -46,14 +34,22 @@ def demo_server(tools: Toolbox) -> DemoServer:
     """Return an MCP server of `tools`; every result is structured, with the same as JSON text."""
 
     async def on_list_tools(
-        _request: ServerRequestContext[dict[str, Any]], _params: PaginatedRequestParams | None
-    ) -> ListToolsResult:
-        return ListToolsResult(tools=[_on_the_wire(tool) for tool in tools.values()])
+        _request: ServerRequestContext[dict[str, Any]], _params: wire.PaginatedRequestParams | None
+    ) -> wire.ListToolsResult:
+        return wire.ListToolsResult(tools=[_on_the_wire(tool) for tool in tools.values()])
 
     async def on_call_tool(
-        _request: ServerRequestContext[dict[str, Any]], params: CallToolRequestParams
-    ) -> CallToolResult:
-        return await _answer(tools, params.name, params.arguments or {})
+        _request: ServerRequestContext[dict[str, Any]], params: wire.CallToolRequestParams
+    ) -> wire.CallToolResult:
+        tool = tools.get(params.name)
+        if tool is None or tool.call is None:
+            return _failed(f"There is no tool {params.name!r}.")
+        try:
+            result = await tool.call(dict(params.arguments or {}))
+        except ToolError as error:
+            return _failed(str(error))
+        text = json.dumps(result, ensure_ascii=False, separators=(",", ":"))
+        return wire.CallToolResult(content=[wire.TextContent(text=text)], structured_content=result)
 
     return Server(
         NAME,
@@ -64,39 +60,29 @@ def demo_server(tools: Toolbox) -> DemoServer:
     )
 
 
-async def serve_stdio(tools: Toolbox) -> None:
+async def _serve_stdio(tools: Toolbox) -> None:
     """Serve `tools` to the process that started this one, until it closes the input."""
     server = demo_server(tools)
     async with stdio_server() as (read, write):
         await server.run(read, write, server.create_initialization_options())
 
 
-def http_app(tools: Toolbox, host: str = LOOPBACK) -> ASGIApp:
-    """Return the server of `tools` at `host` as an ASGI application."""
-    served = demo_server(tools).streamable_http_app(streamable_http_path=HTTP_PATH, host=host)
-    return Guard(served, Rules(hosts=[host]))
+async def _serve_mcp(tools: Toolbox, port: int) -> None:
+    """Serve `tools` over HTTP; requests for another Host or from another Origin are refused."""
+    served = demo_server(tools).streamable_http_app(streamable_http_path=HTTP_PATH, host=LOOPBACK)
+    guarded = Guard(served, Rules(hosts=[LOOPBACK]))
+    await serve_http(
+        guarded, LOOPBACK, port, lambda url: _note(f"The demo's MCP server: {url}{HTTP_PATH}")
+    )
 
 
-async def serve_mcp(
-    tools: Toolbox, port: int, on_ready: Callable[[str], None] | None = None
-) -> None:
-    """Serve `tools` at `http://127.0.0.1:PORT/mcp` until the process is asked to end.
-
-    Requests for another Host or from another Origin are refused.
-
-    Raises:
-        CannotServe: the port is in use.
-    """
-    await serve_http(http_app(tools), LOOPBACK, port, on_ready)
-
-
-def _on_the_wire(tool: Tool) -> WireTool:
-    return WireTool(
+def _on_the_wire(tool: Tool) -> wire.Tool:
+    return wire.Tool(
         name=tool.name,
         description=tool.description,
         input_schema=cast("dict[str, Any]", tool.raw_input),
         output_schema=cast("dict[str, Any]", tool.raw_output),
-        annotations=ToolAnnotations(
+        annotations=wire.ToolAnnotations(
             read_only_hint=tool.effects is Effects.READ,
             destructive_hint=tool.effects in (Effects.DESTRUCTIVE, Effects.UNKNOWN),
             idempotent_hint=tool.may_repeat,
@@ -105,20 +91,8 @@ def _on_the_wire(tool: Tool) -> WireTool:
     )
 
 
-async def _answer(tools: Toolbox, name: str, arguments: Mapping[str, Json]) -> CallToolResult:
-    tool = tools.get(name)
-    if tool is None or tool.call is None:
-        return _failed(f"There is no tool {name!r}.")
-    try:
-        result = await tool.call(dict(arguments))
-    except ToolError as error:
-        return _failed(str(error))
-    text = json.dumps(result, ensure_ascii=False, separators=(",", ":"))
-    return CallToolResult(content=[TextContent(text=text)], structured_content=result)
-
-
-def _failed(text: str) -> CallToolResult:
-    return CallToolResult(content=[TextContent(text=text)], is_error=True)
+def _failed(text: str) -> wire.CallToolResult:
+    return wire.CallToolResult(content=[wire.TextContent(text=text)], is_error=True)
 
 
 DEFAULT_PORT: Final = 8765
@@ -134,12 +108,10 @@ TodayOption = Annotated[
     date | None, Parameter(name="--today", help="Treat this date as today: YYYY-MM-DD.")
 ]
 RowsOption = Annotated[
-    int | None,
-    Parameter(name="--rows", converter=whole, help="The number of shipments, about."),
+    int | None, Parameter(name="--rows", converter=whole, help="The number of shipments, about.")
 ]
 ResetFlag = Annotated[
-    bool,
-    Parameter(name="--reset", help="Forget what tools have changed in its data."),
+    bool, Parameter(name="--reset", help="Forget what tools have changed in its data.")
 ]
 
 
@@ -178,11 +150,9 @@ def demo_command(
             serve(tools, port, lambda url: _note(f"The demo's REST API: {url}{DOCUMENT_PATH}"))
         )
     elif mcp_http:
-        asyncio.run(
-            serve_mcp(tools, port, lambda url: _note(f"The demo's MCP server: {url}{HTTP_PATH}"))
-        )
+        asyncio.run(_serve_mcp(tools, port))
     else:
-        asyncio.run(serve_stdio(tools))
+        asyncio.run(_serve_stdio(tools))
     return 0
 
 

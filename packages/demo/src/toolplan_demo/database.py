@@ -19,7 +19,7 @@ from msgspec.structs import astuple
 from toolplan.plan.path import Json
 from toolplan_demo import cache, changes
 from toolplan_demo import rows as generated
-from toolplan_demo.domain import NAMES, fold
+from toolplan_demo.domain import NAMES, Site, fold
 
 DEFAULT_ROWS: Final = 11_000
 DEFAULT_SEED: Final = 2025
@@ -118,24 +118,14 @@ class Database:
             names = [column[0] for column in cursor.description]
             found = cursor.fetchall()
         result: list[Row] = [dict(zip(names, row, strict=True)) for row in found]
-        for name in names:
-            if name in _BOOLEANS:
-                for row in result:
-                    row[name] = None if row[name] is None else bool(row[name])
-            elif name in _DOCUMENTS:
-                for row in result:
-                    row[name] = read_document(row[name])
+        booleans, documents = _BOOLEANS.intersection(names), _DOCUMENTS.intersection(names)
+        for row in result:
+            row |= {each: None if row[each] is None else bool(row[each]) for each in booleans}
+            row |= {
+                each: None if row[each] is None else json.loads(str(row[each]))
+                for each in documents
+            }
         return result
-
-    def row(self, sql: str, values: Sequence[SqlValue] = ()) -> Row | None:
-        """Return the first row of the query `sql`, None where there is none."""
-        return next(iter(self.rows(sql, values)), None)
-
-    def count(self, sql: str, values: Sequence[SqlValue] = ()) -> int:
-        """Return the whole number that the query `sql` has in its one cell."""
-        with self._lock:
-            (found,) = self._connection().execute(sql, values).fetchone()
-        return int(found)
 
     def insert(self, table: str, row: Row) -> None:
         """Insert a row; within a transaction."""
@@ -219,7 +209,8 @@ def _generator() -> str:
 def _generate(connection: sqlite3.Connection, today: datetime.date, rows: int, seed: int) -> None:
     connection.executescript(_TABLES)
     connection.execute("BEGIN")
-    _insert(connection, "facilities", map(_facility_values, generated.facilities(seed)))
+    facilities = map(_facility_values, NAMES.sites, generated.loads(seed))
+    _insert(connection, "facilities", facilities)
     for back in range(generated.DAYS - 1, -1, -1):
         day = today - datetime.timedelta(back)
         made = list(generated.deliveries(seed, day, rows))
@@ -236,13 +227,6 @@ def write_document(value: Json) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
-def read_document(text: Json) -> Json:
-    """Return the list or the object that a column keeps as `text`."""
-    if text == "[]":
-        return []
-    return json.loads(text) if isinstance(text, str) else None
-
-
 def _insert(connection: sqlite3.Connection, table: str, rows: Iterable[tuple[object, ...]]) -> None:
     """Insert rows, tuples in them as JSON."""
     kept = [
@@ -254,8 +238,8 @@ def _insert(connection: sqlite3.Connection, table: str, rows: Iterable[tuple[obj
         connection.executemany(" ".join(("INSERT INTO", table, f"VALUES ({marks})")), kept)
 
 
-def _facility_values(row: generated.Facility) -> tuple[object, ...]:
-    site, city = row.site, _CITY[row.site.city]
+def _facility_values(site: Site, load_tons: int) -> tuple[object, ...]:
+    city = _CITY[site.city]
     mailbox = site.name.lower().replace(" ", ".").replace("ü", "ue").replace("ß", "ss")
     return (
         site.id,
@@ -263,7 +247,7 @@ def _facility_values(row: generated.Facility) -> tuple[object, ...]:
         site.city,
         site.type,
         site.capacity_tons,
-        row.current_load_tons,
+        load_tons,
         write_document({"lat": city.latitude, "lon": city.longitude}),
         site.accepts,
         site.refuses,

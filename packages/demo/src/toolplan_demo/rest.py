@@ -246,37 +246,31 @@ def _endpoint(route: Route, tool: Tool) -> Endpoint:
     schemas = route.schemas(tool)
 
     async def answer(request: Request) -> JSONResponse:
+        in_path = request.path_params
         given = await _body(request) if route.has_body else _query(request, schemas)
-        return await _answer(route, tool, given, request.path_params)
+        if taken := given.keys() & in_path.keys():
+            said = f"{min(taken)!r} stands in the path; it cannot be given twice."
+            raise HTTPException(400, said)
+        if route.method == "PUT" and not given:
+            raise HTTPException(400, "There is nothing to change.")
+        arguments: dict[str, Json] = {**in_path, **given}
+        if wrong := wrong_arguments(tool, arguments):
+            raise HTTPException(400, wrong)
+        if tool.call is None:
+            raise HTTPException(501, f"The tool {tool.name!r} cannot be called.")
+        try:
+            output = await tool.call(arguments)
+        except ToolError as error:
+            said = str(error)
+            is_missing = any(said.endswith(f"{each!r} not found.") for each in in_path.values())
+            # other writes conflict with the data
+            status = 404 if is_missing else 409 if route.has_body else 400
+            raise HTTPException(status, said) from None
+        content: dict[str, Json] = {"success": True}
+        content |= output if isinstance(output, dict) else {"data": output}
+        return JSONResponse(content, 201 if route.method == "POST" else 200)
 
     return answer
-
-
-async def _answer(
-    route: Route, tool: Tool, given: dict[str, Json], in_path: Mapping[str, str]
-) -> JSONResponse:
-    if taken := given.keys() & in_path.keys():
-        raise HTTPException(400, f"{min(taken)!r} stands in the path; it cannot be given twice.")
-    if route.method == "PUT" and not given:
-        raise HTTPException(400, "There is nothing to change.")
-    arguments: dict[str, Json] = {**in_path, **given}
-    if wrong := wrong_arguments(tool, arguments):
-        raise HTTPException(400, wrong)
-    if tool.call is None:
-        raise HTTPException(501, f"The tool {tool.name!r} cannot be called.")
-    try:
-        output = await tool.call(arguments)
-    except ToolError as error:
-        raise HTTPException(_status(route, in_path, str(error)), str(error)) from None
-    content: dict[str, Json] = {"success": True}
-    content |= output if isinstance(output, dict) else {"data": output}
-    return JSONResponse(content, 201 if route.method == "POST" else 200)
-
-
-def _status(route: Route, in_path: Mapping[str, str], message: str) -> int:
-    """Return 404 where the object of the path is missing; other writes conflict with the data."""
-    missing = any(message.endswith(f"{value!r} not found.") for value in in_path.values())
-    return 404 if missing else 409 if route.has_body else 400
 
 
 async def _body(request: Request) -> dict[str, Json]:

@@ -17,7 +17,7 @@ from typing import Final, Generic, TypeVar
 
 from msgspec import Struct
 
-from toolplan_demo.domain import NAMES, RISKS, ContaminantType, Site, WasteType
+from toolplan_demo.domain import NAMES, RISKS, ContaminantType, WasteType
 
 DAYS: Final = 731
 """Number of days that the data covers, the last one included: two years."""
@@ -28,6 +28,7 @@ _DRAWS: Final = struct.Struct("<96I")
 _HEAVY: Final = 0.004
 _CONCENTRATED: Final = 0.02
 _MOST_DIRT: Final = 0.9
+_RISK_BOUNDS: Final = ((0.8, "low"), (1.7, "medium"), (3.6, "high"))
 _BY_WEEKDAY: Final = (1.15, 1.15, 1.1, 1.1, 1.2, 0.75, 0.55)
 _AT_THE_GATE: Final = ("arrival", "arrival", "random", "processing", "departure")
 _Entry = TypeVar("_Entry")
@@ -86,13 +87,6 @@ class Inspection(Struct, frozen=True):
     notes: str | None
 
 
-class Facility(Struct, frozen=True):
-    """A site, and its fill level."""
-
-    site: Site
-    current_load_tons: int
-
-
 class Delivery(Struct, frozen=True):
     """A shipment with the contaminants found in it and its inspections."""
 
@@ -102,8 +96,6 @@ class Delivery(Struct, frozen=True):
 
 
 class _Weighted(Generic[_Entry]):
-    """Entries to draw from, each with a weight."""
-
     def __init__(self, entries: tuple[tuple[_Entry, float], ...]) -> None:
         total = sum(weight for _, weight in entries)
         self._entries = [entry for entry, _ in entries]
@@ -125,13 +117,10 @@ _TO: Final = {
 }
 
 
-def facilities(seed: int) -> tuple[Facility, ...]:
-    """Return the facilities; the fill level of each depends on `seed` alone."""
+def loads(seed: int) -> list[int]:
+    """Return the load of each site in tons, which depends on `seed` alone."""
     draws = _draws(f"{seed}:facilities")
-    return tuple(
-        Facility(site, round(site.capacity_tons * (site.fill + 0.06 * next(draws))))
-        for site in NAMES.sites
-    )
+    return [round(site.capacity_tons * (site.fill + 0.06 * next(draws))) for site in NAMES.sites]
 
 
 def deliveries(seed: int, day: datetime.date, rows: int) -> Iterator[Delivery]:
@@ -139,7 +128,10 @@ def deliveries(seed: int, day: datetime.date, rows: int) -> Iterator[Delivery]:
 
     The first of a day is contaminated and inspected. Fewer rows are the first ones of more.
     """
-    kinds = _moving_in(day)
+    season = math.cos((day.timetuple().tm_yday - 196) / 365 * 2 * math.pi)  # 1 in mid July
+    kinds = _Weighted(
+        tuple((kind, kind.share * (1 + kind.summer * season)) for kind in NAMES.waste_types)
+    )
     noise = 0.8 + 0.4 * next(_draws(f"{seed}:{day}"))
     count = max(1, round(rows / DAYS * _BY_WEEKDAY[day.weekday()] * noise))
     for number in range(1, count + 1):
@@ -150,13 +142,6 @@ def _draws(key: str) -> Iterator[float]:
     """Yield 96 numbers in [0, 1) that depend on `key` alone."""
     digest = hashlib.shake_256(key.encode()).digest(_DRAWS.size)
     return (number / 2**32 for number in _DRAWS.unpack(digest))
-
-
-def _moving_in(day: datetime.date) -> _Weighted[WasteType]:
-    season = math.cos((day.timetuple().tm_yday - 196) / 365 * 2 * math.pi)  # 1 in mid July
-    return _Weighted(
-        tuple((kind, kind.share * (1 + kind.summer * season)) for kind in NAMES.waste_types)
-    )
 
 
 def _delivery(seed: int, date: str, number: int, kinds: _Weighted[WasteType]) -> Delivery:
@@ -176,12 +161,18 @@ def _delivery(seed: int, date: str, number: int, kinds: _Weighted[WasteType]) ->
         waste_type=waste.name,
         waste_code=waste.code,
         carrier=carrier.name,
-        composition_notes=_composition(waste, next(draws)),
+        composition_notes=None
+        if (draw := next(draws)) > 0.3
+        else f"about {round(70 + 90 * draw)} % {waste.name}, the rest mixed",
     )
     how_many = 1 + int(next(draws) * next(draws) * 3.2) if is_dirty else 0
     contaminants = tuple(_contaminant(shipment, n, draws) for n in range(1, how_many + 1))
-    inspections = tuple(_inspections(shipment, contaminants, draws))
-    return Delivery(shipment, contaminants, inspections)
+    inspections: list[Inspection] = []
+    if number == 1 or next(draws) <= (0.85 if contaminants else 0.4):
+        inspections.append(_inspection(shipment, contaminants, 1, draws))
+        if next(draws) < 0.08:
+            inspections.append(_inspection(shipment, contaminants, 2, draws))
+    return Delivery(shipment, contaminants, tuple(inspections))
 
 
 def _status(draw: float, is_dirty: bool) -> str:
@@ -199,12 +190,6 @@ def _weight(waste: WasteType, spread: float, luck: float) -> int:
     return round(weight / 10) * 10
 
 
-def _composition(waste: WasteType, draw: float) -> str | None:
-    if draw > 0.3:
-        return None
-    return f"about {round(70 + 90 * draw)} % {waste.name}, the rest mixed"
-
-
 def _contaminant(shipment: Shipment, number: int, draws: Iterator[float]) -> Contaminant:
     kind = _FOUND.at(next(draws))
     strength = next(draws) + next(draws) + next(draws) - 1.5
@@ -219,7 +204,7 @@ def _contaminant(shipment: Shipment, number: int, draws: Iterator[float]) -> Con
         facility_id=shipment.facility_id,
         type=kind.name,
         concentration_ppm=round(ratio * kind.limit_ppm, 1),
-        risk_level=_risk(ratio),
+        risk_level=next((risk for bound, risk in _RISK_BOUNDS if ratio < bound), "critical"),
         detected_at=f"{shipment.date}T{minute // 60:02d}:{minute % 60:02d}:{second:02d}Z",
         waste_item_detected=kind.found_in,
         explosive_level=_level(kind, "Benzene", next(draws)),
@@ -229,25 +214,9 @@ def _contaminant(shipment: Shipment, number: int, draws: Iterator[float]) -> Con
     )
 
 
-def _risk(ratio: float) -> str:
-    bounds = ((0.8, "low"), (1.7, "medium"), (3.6, "high"))
-    return next((risk for bound, risk in bounds if ratio < bound), "critical")
-
-
 def _level(kind: ContaminantType, typical: str, draw: float) -> str:
     raised = 0.5 if kind.name == typical else 0.0
     return LEVELS[min(2, int(draw * draw * 2.2 + raised))]
-
-
-def _inspections(
-    shipment: Shipment, contaminants: tuple[Contaminant, ...], draws: Iterator[float]
-) -> Iterator[Inspection]:
-    is_first = shipment.id.endswith("-001")
-    if not is_first and next(draws) > (0.85 if contaminants else 0.4):
-        return
-    yield _inspection(shipment, contaminants, 1, draws)
-    if next(draws) < 0.08:
-        yield _inspection(shipment, contaminants, 2, draws)
 
 
 def _inspection(

@@ -10,7 +10,6 @@ from typing import Any, Final, TypeAlias
 
 from toolplan.base.threads import run_in_thread, threads_of
 from toolplan.plan.path import Json
-from toolplan.schema import Violation
 from toolplan.schema.tool import Arguments, Effects, Tool, Toolbox, ToolError, ToolObjectError
 from toolplan.schema.tool_call import reference_day
 from toolplan_demo.database import DEFAULT_ROWS, DEFAULT_SEED, Database, Row, SqlValue
@@ -77,7 +76,15 @@ def rows_between(sql: str, database: Database, given: Arguments) -> Json:
 
 def risk_trends(database: Database, given: Arguments) -> Json:
     """Answer `analytics_risk_trends`."""
-    first, last = _period(database.today, given)
+    if "days" in given and "date_from" in given:
+        raise ToolError("'days' and 'date_from' both say where the period begins.")
+    last = datetime.date.fromisoformat(str(given.get("date_to", database.today.isoformat())))
+    if "date_from" in given:
+        first = datetime.date.fromisoformat(str(given["date_from"]))
+    else:
+        first = last - datetime.timedelta(days=_number(given.get("days", _TREND_DAYS)) - 1)
+    if first > last:
+        raise ToolError(f"The period begins on {first} and ends on {last}.")
     found = database.rows(
         "SELECT substr(detected_at, 1, 10) AS date, risk_level AS risk, count(*) AS n"
         " FROM contaminants WHERE detected_at >= ? AND detected_at < ? GROUP BY 1, 2",
@@ -101,20 +108,6 @@ def risk_trends(database: Database, given: Arguments) -> Json:
             ],
         }
     }
-
-
-def _period(today: datetime.date, given: Arguments) -> tuple[datetime.date, datetime.date]:
-    if "days" in given and "date_from" in given:
-        raise ToolError("'days' and 'date_from' both say where the period begins.")
-    last = datetime.date.fromisoformat(str(given.get("date_to", today.isoformat())))
-    if "date_from" in given:
-        first = datetime.date.fromisoformat(str(given["date_from"]))
-    else:
-        days = given.get("days", _TREND_DAYS)
-        first = last - datetime.timedelta(days=_number(days) - 1)
-    if first > last:
-        raise ToolError(f"The period begins on {first} and ends on {last}.")
-    return first, last
 
 
 def _between(given: Arguments) -> tuple[SqlValue, SqlValue]:
@@ -156,13 +149,12 @@ _PASSED: Final = {"accepted": True, "rejected": False}
 
 
 def _row(database: Database, table: str, identity: Json) -> Row:
-    """Return the row of `table` with this id."""
-    found = database.row(" ".join(("SELECT * FROM", table, "WHERE id = ?")), (str(identity),))
-    if found is None:
+    found = database.rows(" ".join(("SELECT * FROM", table, "WHERE id = ?")), (str(identity),))
+    if not found:
         raise ToolError(
             f"{DECLARED[f'{table}_get'].entity.capitalize()} {str(identity)!r} not found."
         )
-    return found
+    return found[0]
 
 
 def _get(table: str, database: Database, given: Arguments) -> Json:
@@ -197,21 +189,19 @@ def _condition(name: str, value: Json, node: Node) -> tuple[str, SqlValue]:
     if role == "range.end":
         return f"{column} < ?", next_day(str(value))  # the last second of the day counts (C-07)
     if role in _ROLES or "enum" in node or node["type"] == "boolean":
-        return f"{column} {_ROLES.get(role, '= ?')}", _scalar(value)
+        bound = value if isinstance(value, str | int | float) else None
+        return f"{column} {_ROLES.get(role, '= ?')}", bound
     return f"fold({column}) = ?", fold(proper(str(value), _GROUPS.get(name, "")))
-
-
-def _scalar(value: Json) -> SqlValue:
-    return value if isinstance(value, str | int | float) else None
 
 
 def _next_number(database: Database, table: str, prefix: str) -> int:
     """Return the number after the highest one behind `prefix` in the ids of the table."""
     words = (
-        "SELECT coalesce(max(CAST(substr(id, ?) AS INTEGER)), 0) FROM", table,
+        "SELECT coalesce(max(CAST(substr(id, ?) AS INTEGER)), 0) AS highest FROM", table,
         "WHERE id >= ? AND id < ?",
     )  # fmt: skip
-    return database.count(" ".join(words), (len(prefix) + 1, prefix, f"{prefix}A")) + 1
+    (row,) = database.rows(" ".join(words), (len(prefix) + 1, prefix, f"{prefix}A"))
+    return _number(row["highest"]) + 1
 
 
 def _spelled(given: Arguments) -> Row:
@@ -266,11 +256,9 @@ def _create_facility(database: Database, given: Arguments) -> Json:
 
 
 def _facility_with_activity(database: Database, given: Arguments) -> Json:
-    days = given.get("days")
     facility = _row(database, "facilities", given["id"])
     last = database.today
-    back = (days if isinstance(days, int) else _ACTIVITY_DAYS) - 1
-    first = last - datetime.timedelta(days=back)
+    first = last - datetime.timedelta(days=_number(given.get("days", _ACTIVITY_DAYS)) - 1)
     values = (str(given["id"]), first.isoformat(), last.isoformat())
     behind = "WHERE facility_id = ? AND date BETWEEN ? AND ? ORDER BY date DESC, id DESC"
     shipments, inspections = (
@@ -337,7 +325,6 @@ ANSWERS: Final[Mapping[str, Answer]] = {
 }
 """The function of each tool of `domain.json`."""
 
-
 MOST_ROWS: Final = 1_000_000
 SOURCE: Final = "demo"
 
@@ -388,16 +375,15 @@ def _tool(name: str, declared: Declared, database: Database) -> Tool:
 
 def wrong_arguments(tool: Tool, arguments: Arguments) -> str:
     """Return the faults of a call's arguments; empty where there are none."""
-    return " ".join(map(_sentence, tool.input.violations(arguments)))
-
-
-def _sentence(violation: Violation) -> str:
-    if violation.kind == "unknown" and not violation.pointer:
-        return f"There is no argument {violation.name!r}."
-    place = violation.pointer.lstrip("/")
-    return f"{place}: {violation.message}" if place else violation.message
+    faults: list[str] = []
+    for each in tool.input.violations(arguments):
+        if each.kind == "unknown" and not each.pointer:
+            faults.append(f"There is no argument {each.name!r}.")
+        else:
+            place = each.pointer.lstrip("/")
+            faults.append(f"{place}: {each.message}" if place else each.message)
+    return " ".join(faults)
 
 
 TOOLS: Final = demo_tools(lasts=True)
-"""The toolbox for `--tools toolplan_demo:TOOLS`: it ends on the current day, and
-its changes last."""
+"""The toolbox for `--tools toolplan_demo:TOOLS`: it ends on the current day; its changes last."""

@@ -8,54 +8,37 @@ from typing import Final
 
 from langchain_core.messages import AIMessage, BaseMessage, SystemMessage, ToolCall, ToolMessage
 
-from toolplan.compiler import Compiled, compile_plan
-from toolplan.events import Run, StepRun, StepState
-from toolplan.plan.diagnostics import Diagnostic
-from toolplan.plan.model import Limits
-from toolplan.plan.path import Json
+from toolplan.compiler import Compiled
+from toolplan.events import StepRun, StepState
 from toolplan.providers import Message
-from toolplan.schema.tool import Toolbox
 
 _MOST_OF_AN_ERROR: Final = 2_000
 _CLOSING: Final = "</tool_result"
 
 
-def compiled_calls(calls: Sequence[ToolCall], tools: Toolbox, limits: Limits) -> Compiled:
-    """Return the plan of `calls`, checked against `tools`; its steps are `c1`, `c2` and so on."""
-    steps: list[Json] = [
-        {"id": f"c{at}", "tool": call["name"], "args": call["args"]}
-        for at, call in enumerate(calls, 1)
-    ]
-    document: Json = {"toolplan": 1, "steps": steps}
-    return compile_plan(json.dumps(document), tools=tools, limits=limits)
-
-
 def not_called(calls: Sequence[ToolCall], compiled: Compiled) -> list[ToolMessage]:
     """Return an error for each call of a plan that failed its check."""
-    found: dict[str | None, list[Diagnostic]] = {}
+    found: dict[str | None, list[str]] = {}
     for each in compiled.diagnostics:
         if each.blocks and not each.fixed:
-            found.setdefault(each.step, []).append(each)
-    other = "Not called: another call of the same message is wrong."
+            place = f" ({each.pointer})" if each.pointer else ""
+            help_ = f" {each.help}" if each.help else ""
+            found.setdefault(each.step, []).append(f"{each.message}{place}{help_}")
+    other = ["Not called: another call of the same message is wrong."]
     return [
-        failed(call, " ".join(map(_sentence, found.get(f"c{at}", found.get(None, [])))) or other)
+        failed(call, " ".join(found.get(f"c{at}", found.get(None, other))))
         for at, call in enumerate(calls, 1)
     ]
 
 
 def failed(call: ToolCall, why: str) -> ToolMessage:
-    """Return an error as the result of `call`."""
     return ToolMessage(
         f"Error: {why}", tool_call_id=call["id"] or "", name=call["name"], status="error"
     )
 
 
-def results(calls: Sequence[ToolCall], ended: Run) -> list[ToolMessage]:
-    """Return the result of each call."""
-    return [_result(call, ended.steps[f"c{at}"], ended) for at, call in enumerate(calls, 1)]
-
-
-def _result(call: ToolCall, step: StepRun, ended: Run) -> ToolMessage:
+def result(call: ToolCall, step: StepRun, run: str) -> ToolMessage:
+    """Return the result of a call, which was `step` of `run`."""
     if step.state is StepState.SUCCEEDED and step.error is None:
         output = step.output
         text = output if isinstance(output, str) else json.dumps(output, ensure_ascii=False)
@@ -64,18 +47,12 @@ def _result(call: ToolCall, step: StepRun, ended: Run) -> ToolMessage:
         return failed(
             call,
             "It is unknown whether the call had its effect. Do not repeat it: a person decides"
-            f" (run {ended.run}).",
+            f" (run {run}).",
         )
     if step.error is None:
         return failed(call, "The call was cancelled.")
     beginning = "Not called: " if step.state is StepState.SKIPPED else ""
     return failed(call, f"{beginning}{cut(step.error.message, _MOST_OF_AN_ERROR)}")
-
-
-def _sentence(diagnostic: Diagnostic) -> str:
-    place = f" ({diagnostic.pointer})" if diagnostic.pointer else ""
-    help_ = f" {diagnostic.help}" if diagnostic.help else ""
-    return f"{diagnostic.message}{place}{help_}"
 
 
 def transcript(messages: Sequence[BaseMessage], result_chars: int) -> list[Message]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from typing import Any, Final, TypeAlias, cast
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolCall, ToolMessage
@@ -13,21 +14,14 @@ from langgraph.types import Command, interrupt
 from msgspec import Struct
 from msgspec.structs import replace
 
-from toolplan.engine import CannotRun
+from toolplan.compiler import compile_plan
+from toolplan.engine import CannotRun, resume, run
 from toolplan.plan.path import Json
 from toolplan.providers import Message, Model, ModelError, ModelRequest, complete
 from toolplan.schema.tool import Toolbox
-from toolplan_langgraph._messages import compiled_calls, failed, not_called, results, transcript
-from toolplan_langgraph._replies import (
-    ASSESSMENT_FORM,
-    PLANNER_FORM,
-    STEP_FORM,
-    Form,
-    plan_problems,
-    planned,
-    structured_reply,
-)
-from toolplan_langgraph._runs import Running, run_name, run_once
+from toolplan_langgraph import _replies as replies
+from toolplan_langgraph._messages import failed, not_called, result, transcript
+from toolplan_langgraph._runs import Running, is_known, reporter, run_name
 from toolplan_langgraph.approval import Refused, ask_approval
 from toolplan_langgraph.configuration import Caps, Configuration, ConfigurationError, experts_text
 from toolplan_langgraph.experts import Experts, ExpertUnavailable
@@ -91,7 +85,11 @@ class Nodes(Struct, frozen=True):
 
     async def planner(self, state: State) -> Goto:
         """Ask for a plan, or for the next task of the current plan."""
-        current, progress = state.get("planner_result"), self._turned(state)
+        current, progress = state.get("planner_result"), _progress(state)
+        people = (each for each in reversed(state["messages"]) if isinstance(each, HumanMessage))
+        turn = next((str(each.id) for each in people), "")
+        if turn != progress["turn"]:  # a new message of the user resets the counters
+            progress = Progress({**FRESH, "turn": turn, "began": progress["began"]})
         names = self.experts.names
         described = dict(self.configuration.get_mcp_server_descriptions())
         experts = experts_text([(name, described.get(name, "")) for name in names])
@@ -101,13 +99,13 @@ class Nodes(Struct, frozen=True):
         reply = await self._reply(
             "planner",
             progress,
-            PLANNER_FORM,
+            replies.PLANNER_FORM,
             self._recent(state["messages"]),
             now,
             f"Experts:\n{experts}",
-            problems=lambda reply: plan_problems(reply, current, names),
+            problems=lambda reply: replies.plan_problems(reply, current, names),
         )
-        result = planned(reply, current)
+        result = replies.planned(reply, current)
         messages: list[AnyMessage] = []
         goto = "orchestrate"
         if result["clarification"] is not None:
@@ -134,16 +132,20 @@ class Nodes(Struct, frozen=True):
             tools = await self.experts.tools(task["expert"])
         except ExpertUnavailable as error:
             return self._cannot(state, f"The expert {task['expert']!r} is not available: {error}")
+        listed = "\n".join(
+            _json({"name": t.name, "description": t.description, "args": t.raw_input})
+            for t in tools.values()
+        )
         now = f"You are the expert {task['expert']!r}. Your task: {task['task']}"
         if progress["assessment"]:
             now += f"\nThe last attempt did not complete it: {progress['assessment']}"
         reply = await self._reply(
             "orchestrate",
             progress,
-            STEP_FORM,
+            replies.STEP_FORM,
             self._recent(state["messages"]),
             now,
-            f"Your tools:\n{_tools_text(tools)}",
+            f"Your tools:\n{listed}",
             f"The whole plan: {_json(cast('Json', state.get('planner_result')))}",
             problems=self._step_problems,
         )
@@ -200,7 +202,7 @@ class Nodes(Struct, frozen=True):
         reply = await self._reply(
             "task_assessment",
             progress,
-            ASSESSMENT_FORM,
+            replies.ASSESSMENT_FORM,
             transcript(state["messages"][progress["began"] :], self._caps.result_chars),
             f"The task: {task['task']}\nIs it done?",
         )
@@ -218,7 +220,6 @@ class Nodes(Struct, frozen=True):
         return _go("orchestrate", **update)
 
     async def advance_to_next_task(self, state: State) -> Goto:
-        """Select the next task."""
         result = cast("PlannerResult", state.get("planner_result"))  # a task of it is done
         following = result["next_task"] + 1
         return _go(
@@ -257,7 +258,13 @@ class Nodes(Struct, frozen=True):
         self, calls: list[ToolCall], tools: Toolbox, task: Task, message_id: str
     ) -> list[ToolMessage]:
         running = self.running
-        compiled = compiled_calls(calls, tools, running.limits)
+        steps: list[Json] = [
+            {"id": f"c{at}", "tool": call["name"], "args": call["args"]}
+            for at, call in enumerate(calls, 1)
+        ]
+        compiled = compile_plan(
+            _json({"toolplan": 1, "steps": steps}), tools=tools, limits=running.limits
+        )
         if compiled.plan is None:
             return not_called(calls, compiled)
         # no call has been made yet: after the interrupt the node starts again from its beginning
@@ -267,7 +274,14 @@ class Nodes(Struct, frozen=True):
             why = f"The user refused it; no call was made. {approval.reason}".strip()
             return [failed(call, why) for call in calls]
         name = run_name(message_id)
-        return results(calls, await run_once(compiled.plan, tools, approval, name, running))
+        journal, limits, timeout_s = running
+        start = partial(run, compiled.plan, tools, journal=journal, run_id=name)
+        if journal is not None and await is_known(journal, name):  # a process died in this node
+            start = partial(resume, compiled.plan, tools, name, journal=journal)
+        ended = await start(
+            approval=approval, limits=limits, on_event=reporter(name), timeout_s=timeout_s
+        )
+        return [result(call, ended.steps[f"c{at}"], ended.run) for at, call in enumerate(calls, 1)]
 
     def _cannot(self, state: State, why: str) -> Goto:
         """Return to the planner, as often as the limit allows."""
@@ -279,15 +293,6 @@ class Nodes(Struct, frozen=True):
             message = f"The expert {task['expert']!r} cannot do the task {task['task']!r}: {why}"
             raise Stop("replans", message, update)
         return _go("planner", **update)
-
-    def _turned(self, state: State) -> Progress:
-        """Return the progress, with its counters reset if there is a new message of the user."""
-        progress = _progress(state)
-        people = (each for each in reversed(state["messages"]) if isinstance(each, HumanMessage))
-        turn = next((str(each.id) for each in people), "")
-        if turn == progress["turn"]:
-            return progress
-        return {**FRESH, "turn": turn, "began": progress["began"]}
 
     def _step_problems(self, reply: dict[str, Json]) -> list[str]:
         count = len(cast("list[Json]", reply["tool_calls"]))  # the reply fits its schema
@@ -304,7 +309,7 @@ class Nodes(Struct, frozen=True):
         self,
         role: str,
         progress: Progress,
-        form: Form,
+        form: replies.Form,
         history: Sequence[Message],
         now: str,
         *more: str,
@@ -317,7 +322,7 @@ class Nodes(Struct, frozen=True):
         prompt = getattr(self.configuration, f"{role}_system_prompt")
         messages = [self._system(prompt, *more), *history, Message("user", now)]
         model = cast("Model", getattr(self.models, role))  # `configured` has opened it
-        return await structured_reply(model, messages, form, problems, self._caps.replies)
+        return await replies.structured_reply(model, messages, form, problems, self._caps.replies)
 
     def _system(self, prompt: str, *more: str) -> Message:
         now = self.clock().isoformat(timespec="seconds")
@@ -351,7 +356,6 @@ def _asked(
 
 
 def _next_task(progress: Progress, began: int) -> Progress:
-    """Return the progress at the beginning of a task."""
     return {**progress, "began": began, "attempts": 0, "assessment": ""}
 
 
@@ -366,13 +370,6 @@ def _tool_calls(reply: dict[str, Json], message_id: str) -> list[ToolCall]:
         )
         for at, call in enumerate(listed, 1)
     ]
-
-
-def _tools_text(tools: Toolbox) -> str:
-    return "\n".join(
-        _json({"name": t.name, "description": t.description, "args": t.raw_input})
-        for t in tools.values()
-    )
 
 
 def _json(value: Json) -> str:

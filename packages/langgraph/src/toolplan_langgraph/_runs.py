@@ -5,18 +5,13 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable
-from functools import partial
 from typing import Final, NamedTuple
 
 from langgraph.config import get_config, get_stream_writer
 
 from toolplan.base.threads import in_thread
-from toolplan.engine import resume, run
-from toolplan.events import Event, Run
+from toolplan.events import Event
 from toolplan.plan.model import Limits
-from toolplan.policy.approval import Approval
-from toolplan.policy.execution_plan import ExecutionPlan
-from toolplan.schema.tool import Toolbox
 from toolplan.storage.journal import JournalError, Store, record_fields
 
 _UNKNOWN_RUN: Final = "unknown-run"
@@ -32,23 +27,6 @@ class Running(NamedTuple):
     journal: Store | None
     limits: Limits
     timeout_s: float
-
-
-async def run_once(
-    plan: ExecutionPlan,
-    tools: Toolbox,
-    approval: Approval | None,
-    run_id: str,
-    running: Running,
-) -> Run:
-    """Run `plan`, or resume the run with that name, and send its events to the graph's stream."""
-    journal, limits, timeout_s = running
-    start = partial(run, plan, tools, journal=journal, run_id=run_id)
-    if journal is not None and await is_known(journal, run_id):  # a process died in this node
-        start = partial(resume, plan, tools, run_id, journal=journal)
-    return await start(
-        approval=approval, limits=limits, on_event=reporter(run_id), timeout_s=timeout_s
-    )
 
 
 def run_name(*parts: str) -> str:
@@ -73,7 +51,6 @@ def reporter(run_id: str) -> Callable[[Event], None]:
 
 
 async def is_known(journal: Store | None, run_id: str) -> bool:
-    """Check whether `journal` has the run."""
     try:
         if journal is None:
             return False

@@ -34,14 +34,6 @@ class Refused(NamedTuple):
     reason: str
 
 
-class Decided(NamedTuple):
-    """The user's decision about calls that wait; without either they still wait."""
-
-    allow: tuple[Effect, ...] = ()
-    deny: tuple[Effect, ...] = ()
-    reason: str = ""
-
-
 def approved(shown: object) -> dict[str, Json]:
     """Return the resume value that approves the plan of an interrupt, whose `value` is `shown`.
 
@@ -113,8 +105,11 @@ def ask_approval(
                 shown = {**shown, "note": note}
 
 
-def ask_values(run: Run) -> Decided:
-    """Interrupt until the user has decided about the calls of `run` that wait."""
+def ask_values(run: Run) -> tuple[tuple[Effect, ...], tuple[Effect, ...], str]:
+    """Interrupt until the user has decided about the calls of `run` that wait.
+
+    Return those that are allowed, those that are refused, and why; neither if they still wait.
+    """
     effects = effects_of(run.waiting)
     digests: list[Json] = [effect.digest for effect in effects]
     shown: dict[str, Json] = {
@@ -128,11 +123,11 @@ def ask_values(run: Run) -> Decided:
     while True:
         match cast("Json", interrupt(shown)):
             case {"allow": list(given)} if given == digests:
-                return Decided(allow=effects)
+                return effects, (), ""
             case {"deny": list(given), "reason": str(reason)} if given == digests:
-                return Decided(deny=effects, reason=reason)
+                return (), effects, reason
             case {"wait": True}:
-                return Decided()
+                return (), (), ""
             case _:
                 shown = {**shown, "note": "The answer was about other calls. These wait now."}
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Generator, Mapping, Sequence
+from collections.abc import Collection, Generator, Mapping
 from contextlib import ExitStack, contextmanager
 
 from toolplan.base.errors import ToolplanError
@@ -19,15 +19,11 @@ class ExpertUnavailable(ToolplanError):
 
 
 class Experts:
-    """Experts with a toolbox, or an MCP server, for each."""
+    """Experts, by `names`, with a toolbox or an MCP server for each."""
 
     def __init__(self, experts: Mapping[str, Toolbox | McpSource]) -> None:
         self._experts = dict(experts)
-
-    @property
-    def names(self) -> Sequence[str]:
-        """The names of the experts."""
-        return tuple(self._experts)
+        self.names = tuple(self._experts)
 
     async def tools(self, expert: str) -> Toolbox:
         """Return the tools of one expert; a server lists them now, as `server.tool`.

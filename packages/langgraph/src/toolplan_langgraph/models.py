@@ -96,18 +96,13 @@ class ChatModel:
 
     The form of a reply is asked for by `with_structured_output` where the chat model has it; the
     prompt holds it as well, and the reply is checked. Temperature and limit of tokens are those of
-    the chat model, and those of the request where it leaves them open.
+    the chat model, and those of the request where it leaves them open. `name` is for display.
     """
 
     def __init__(self, chat: BaseChatModel, name: str = "") -> None:
         self._chat = chat
-        self._name = name or f"langchain:{type(chat).__name__}"
+        self.name = name or f"langchain:{type(chat).__name__}"
         self._is_plain = False
-
-    @property
-    def name(self) -> str:
-        """The display name."""
-        return self._name
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[Piece]:
         """Yield the reply, in one piece.
@@ -124,18 +119,18 @@ class ChatModel:
             except Exception as error:  # a chat model may raise anything; its text may hold a key
                 raise ModelError(
                     "llm-unavailable",
-                    f"{self._name} gave no reply: {type(error).__name__}.",
+                    f"{self.name} gave no reply: {type(error).__name__}.",
                     "Check the settings of the model, and ask again.",
                 ) from error
             text = str(reply.text)
         if reply.response_metadata.get("finish_reason") == "length":
-            raise ModelError("llm-truncated", f"The reply of {self._name} was cut off.")
+            raise ModelError("llm-truncated", f"The reply of {self.name} was cut off.")
         if not text.strip():
-            raise ModelError("llm-empty", f"The reply of {self._name} is empty.", "Ask again.")
+            raise ModelError("llm-empty", f"The reply of {self.name} is empty.", "Ask again.")
         yield Text(text)
         used = reply.usage_metadata
         counts = (0, 0) if used is None else (used["input_tokens"], used["output_tokens"])
-        yield Ended(self._name, Usage(1, *counts))
+        yield Ended(self.name, Usage(1, *counts))
 
     async def _structured(
         self, messages: list[BaseMessage], request: ModelRequest

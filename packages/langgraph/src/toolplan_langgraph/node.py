@@ -20,7 +20,6 @@ from langgraph.types import Command
 from msgspec import Struct
 
 from toolplan.app.app import App
-from toolplan.app.results import AskResult
 from toolplan.compiler import to_text
 from toolplan.engine import CannotRun
 from toolplan.events import Run, to_json
@@ -150,9 +149,18 @@ class _AskNodes(Struct):
     async def plan(self, state: AskState) -> Command[str]:
         today = None if self.today is None else self.today()
         asked = await self.app.plan(str(_question(state).text), today=today)
-        if asked.plan is None or not isinstance(asked.proposal, Draft):
-            return Command(goto=END, update=self._ended(*_no_plan(asked), None))
-        return Command(goto="run", update={"draft": to_text(asked.plan)})
+        if asked.plan is not None and isinstance(asked.proposal, Draft):
+            return Command(goto="run", update={"draft": to_text(asked.plan)})
+        match asked.proposal:
+            case Clarification(question=question, options=options):
+                text = "\n".join([question, *(f"- {each}" for each in options)])
+                update = self._ended("clarification", text, None)
+            case Refusal(reason=reason):
+                update = self._ended("refusal", reason, None)
+            case Draft():
+                found = () if asked.compiled is None else asked.compiled.diagnostics
+                update = self._ended("no-plan", _problems(found), None)
+        return Command(goto=END, update=update)
 
     async def run(self, state: AskState) -> dict[str, object]:
         app, question = self.app, _question(state)
@@ -208,17 +216,6 @@ def _question(state: AskState) -> HumanMessage:
     if found is None:
         raise ValueError("There is no message of a user to answer.")
     return found
-
-
-def _no_plan(asked: AskResult) -> tuple[Kind, str]:
-    match asked.proposal:
-        case Clarification(question=question, options=options):
-            return "clarification", "\n".join([question, *(f"- {each}" for each in options)])
-        case Refusal(reason=reason):
-            return "refusal", reason
-        case Draft():
-            found = () if asked.compiled is None else asked.compiled.diagnostics
-            return "no-plan", _problems(found)
 
 
 def _problems(diagnostics: Sequence[Diagnostic]) -> str:

@@ -166,12 +166,20 @@ class Guard(Struct, frozen=True):
         return origin.host in self.names or (address is not None and address in self.literal)
 
     def _objection(self, address: Address, named: bool) -> str | None:
-        for each in _meant(address):
+        meant: tuple[Address, ...] = (address,)  # or the IPv4 addresses that it stands for
+        if isinstance(address, ipaddress.IPv6Address):
+            if int(address) > 1 and any(address in network for network in _EMBEDDING):
+                meant = (ipaddress.IPv4Address(int(address) & 0xFFFF_FFFF),)
+            else:
+                meant = address.teredo or (address.sixtofour or address,)
+        for each in meant:
             if each in self.literal:
                 continue
             if each in _METADATA or each.is_link_local:
                 return "a link-local address, where clouds keep keys"
-            if _is_public(each) or (named and (each.is_loopback or each.is_private)):
+            is_public = each.is_global and not any(each in network for network in _RESERVED)
+            is_public = is_public and (each.version == 4 or each in _PUBLIC_IPV6)
+            if is_public or (named and (each.is_loopback or each.is_private)):
                 continue
             return "on this machine" if each.is_loopback else "not a public address"
         return None
@@ -186,18 +194,3 @@ def _address(text: str) -> Address | None:
 
 def _is_this_machine(host: str) -> bool:
     return host == "localhost" or host.endswith(".localhost")
-
-
-def _is_public(address: Address) -> bool:
-    if address.version == 6 and address not in _PUBLIC_IPV6:
-        return False
-    return address.is_global and not any(address in network for network in _RESERVED)
-
-
-def _meant(address: Address) -> tuple[Address, ...]:
-    """Return `address`, or the IPv4 addresses that it stands for."""
-    if isinstance(address, ipaddress.IPv4Address):
-        return (address,)
-    if int(address) > 1 and any(address in network for network in _EMBEDDING):
-        return (ipaddress.IPv4Address(int(address) & 0xFFFF_FFFF),)
-    return address.teredo or (address.sixtofour or address,)

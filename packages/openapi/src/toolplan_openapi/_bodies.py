@@ -44,16 +44,6 @@ FILE: Final[dict[str, Json]] = {
 """The schema of an argument that is a file."""
 
 
-def _multipart(
-    given: Mapping[str, Json], files: frozenset[str], types: Mapping[str, str]
-) -> tuple[bytes, str]:
-    """Return the body with the fields `given`, and its media type with the boundary."""
-    parts = [part for name in given for part in _parts(name, given[name], name in files, types)]
-    # an address is needed to make a request; this one is never sent
-    made = httpx2.Request("POST", "http://localhost/", files=parts)
-    return made.read(), made.headers["Content-Type"]
-
-
 def _parts(name: str, value: Json, is_a_file: bool, types: Mapping[str, str]) -> Iterator[Part]:
     stated, is_deep = types.get(name), isinstance(value, dict | list)
     if isinstance(value, list) and (
@@ -136,9 +126,18 @@ class Body(Struct, frozen=True):
             case "text":
                 return str(given).encode(), self.media_type
             case "form":
-                return _form(fields, self.writings), self.media_type
+                pairs: list[Pair] = []
+                for name, each in fields.items():
+                    if name not in self.writings:
+                        raise ToolError(f"The argument {name!r} is not in the form's schema.")
+                    pairs += query_pairs(self.writings[name], each)
+                return "&".join(f"{n}={text}" for n, text in pairs).encode(), self.media_type
             case "multipart":
-                return _multipart(fields, self.files, self.types)
+                files, types = self.files, self.types
+                parts = [part for n in fields for part in _parts(n, fields[n], n in files, types)]
+                # an address is needed to make a request; this one is never sent
+                made = httpx2.Request("POST", "http://localhost/", files=parts)
+                return made.read(), made.headers["Content-Type"]
 
 
 def is_json(media_type: str) -> bool:
@@ -160,7 +159,11 @@ def read_body(schemas: Schemas, place: Place, taken: set[str]) -> Body | None:
                 made = _of_fields(schemas, kind, stated, plain, needed)
                 return _with_encoding(made, media.at("encoding"), plain[0])
             if kind in ("json", "text"):
-                return _of_one(schemas, kind, stated, media.at("schema"), taken, needed)
+                name = "body" if "body" not in taken else free_name("request_body", taken)
+                node: Json = {"type": "string"} if kind == "text" else {}
+                if kind == "json" and media.at("schema").value is not None:
+                    node = schemas.node(media.at("schema"), Use.REQUEST)
+                return Body(kind, stated, {name: node}, (name,) if needed else (), whole=name)
     if content.node:
         listed = ", ".join(content.node)
         can = "JSON, text, and forms and uploads that list their fields are written"
@@ -255,7 +258,14 @@ def _of_fields(schemas: Schemas, kind: Kind, stated: str, plain: _Plain, needed:
 def _with_encoding(body: Body, encoding: Place, properties: Mapping[str, Place]) -> Body:
     """Return a form as `encoding` has it, or an upload whose files take a name and a content."""
     if body.kind == "form":
-        writings = {name: _form_writing(encoding.at(name), name) for name in properties}
+        writings: dict[str, Writing] = {}
+        for name in properties:
+            each = encoding.at(name)
+            writings[name] = replace(
+                read_writing(each, name, "query"),
+                as_json=is_json(each.text("contentType")),
+                objects_as_json=not each.node.keys() & {"style", "explode"},
+            )
         return replace(body, writings=writings)
     if body.kind == "json":
         return body
@@ -276,30 +286,3 @@ def _with_encoding(body: Body, encoding: Place, properties: Mapping[str, Place])
             nodes[name] = {"type": "array", "items": file} if is_list else file
     rest = body.rest if isinstance(body.rest, bool) else True
     return replace(body, schemas=nodes, files=frozenset(files), types=types, rest=rest)
-
-
-def _form_writing(encoding: Place, name: str) -> Writing:
-    return replace(
-        read_writing(encoding, name, "query"),
-        as_json=is_json(encoding.text("contentType")),
-        objects_as_json=not encoding.node.keys() & {"style", "explode"},
-    )
-
-
-def _of_one(
-    schemas: Schemas, kind: Kind, stated: str, schema: Place, taken: set[str], needed: bool
-) -> Body:
-    name = "body" if "body" not in taken else free_name("request_body", taken)
-    node: Json = {"type": "string"} if kind == "text" else {}
-    if kind == "json" and schema.value is not None:
-        node = schemas.node(schema, Use.REQUEST)
-    return Body(kind, stated, {name: node}, (name,) if needed else (), whole=name)
-
-
-def _form(fields: Mapping[str, Json], writings: Mapping[str, Writing]) -> bytes:
-    pairs: list[Pair] = []
-    for name, value in fields.items():
-        if name not in writings:
-            raise ToolError(f"The argument {name!r} is not in the form's schema.")
-        pairs += query_pairs(writings[name], value)
-    return "&".join(f"{name}={value}" for name, value in pairs).encode()

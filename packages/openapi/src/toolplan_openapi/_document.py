@@ -89,7 +89,6 @@ class Place(Struct, frozen=True):
         return Place(value, pointer, self.root)
 
     def each(self) -> Iterator[Place]:
-        """Yield the elements of the part as a list."""
         return (self.at(at) for at in range(len(self.items)))
 
     def text(self, key: str) -> str:

@@ -54,12 +54,24 @@ class Credentials:
         return together((self, *[await each.credentials(transport) for each in self.tokens]))
 
     def struck(self, text: str) -> str:
-        """Return `text` without the secrets."""
         return Mask(self.secrets)(text)
 
     def struck_value(self, value: Json) -> Json:
         """Return `value` with no secret in any of its texts, names of fields included."""
-        return _struck(value, Mask(self.secrets)) if self.secrets else value
+        mask = Mask(self.secrets)
+
+        def struck(part: Json) -> Json:
+            match part:
+                case str():
+                    return mask(part)
+                case list():
+                    return [struck(each) for each in part]
+                case dict():
+                    return {mask(key): struck(each) for key, each in part.items()}
+                case _:
+                    return part
+
+        return struck(value) if self.secrets else value
 
 
 class Request(Struct, frozen=True):
@@ -183,18 +195,6 @@ def together(credentials: Iterable[Credentials]) -> Credentials:
     )
 
 
-def _struck(value: Json, mask: Mask) -> Json:
-    match value:
-        case str():
-            return mask(value)
-        case list():
-            return [_struck(each, mask) for each in value]
-        case dict():
-            return {mask(key): _struck(each, mask) for key, each in value.items()}
-        case _:
-            return value
-
-
 _SENDABLE: Final = re.compile(r"[\x20-\x7e]+")
 _KEY_SPOTS: Final[tuple[Literal["header", "query", "cookie"], ...]] = ("header", "query", "cookie")
 _HEADER_NAME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
@@ -223,17 +223,20 @@ def read_schemes(root: Place) -> dict[str, Scheme]:
     found: dict[str, Scheme] = {}
     for name in declared.node:
         try:
-            scheme = _scheme(declared.at(name).followed())
+            place = declared.at(name).followed()
         except Unusable:
             continue
-        if scheme is not None:
-            found[name] = scheme
+        kind, field_name = place.text("type"), place.text("name")
+        match kind, place.text("scheme").lower():
+            case "apiKey", _ if field_name and (spot := one_of(place.text("in"), _KEY_SPOTS)):
+                found[name] = Scheme(spot, field_name)
+            case "http", "basic":
+                found[name] = Scheme("basic")
+            case ("http", "bearer") | ("oauth2" | "openIdConnect", _):
+                found[name] = Scheme("bearer")
+            case _:
+                pass
     return found
-
-
-def read_requirements(place: Place) -> tuple[Requirement, ...]:
-    """Read `security`: the alternatives in their order; an empty one needs no credentials."""
-    return tuple(tuple(each) for each in place.items if isinstance(each, dict))
 
 
 def read_credentials(
@@ -284,24 +287,22 @@ def _value_of(variable: str, scheme: str, environment: Mapping[str, str]) -> str
     return value
 
 
-def read_headers(
-    given: Mapping[str, str], environment: Mapping[str, str], place: str
-) -> Credentials:
+def read_headers(given: Mapping[str, str], environment: Mapping[str, str]) -> Credentials:
     """Return the user's headers of each request, with `${NAME}` of `environment` filled.
 
-    An error has `place`, and no value.
+    An error has no value.
     """
     headers: list[tuple[str, str]] = []
     secrets: set[str] = set()
     for name, written in given.items():
         if not _HEADER_NAME.fullmatch(name) or name.lower() in NOT_TO_BE_SET:
-            raise ToolObjectError(f"{place}: the header {name!r} is not one that can be set.")
+            raise ToolObjectError(f"headers: the header {name!r} is not one that can be set.")
         if name.lower() in {each.lower() for each, _ in headers}:
-            raise ToolObjectError(f"{place}: the header {name!r} is there twice.")
-        value, found = resolved(written, environment, f"{place}.{name}")
+            raise ToolObjectError(f"headers: the header {name!r} is there twice.")
+        value, found = resolved(written, environment, f"headers.{name}")
         if not _SENDABLE.fullmatch(value) or value != value.strip():
             raise ToolObjectError(
-                f"{place}.{name}: its value cannot be sent; printable ASCII can, with no blank at"
+                f"headers.{name}: its value cannot be sent; printable ASCII can, with no blank at"
                 " either end."
             )
         headers.append((name, value))
@@ -325,20 +326,6 @@ def chosen(
         if needed and all(name in known for name in needed):
             return together((always, *(known[name] for name in needed)))
     return always if () in requirements else None
-
-
-def _scheme(place: Place) -> Scheme | None:
-    kind, spot, field_name = place.text("type"), place.text("in"), place.text("name")
-    match kind, place.text("scheme").lower():
-        case "apiKey", _ if field_name:
-            found = one_of(spot, _KEY_SPOTS)
-            return None if found is None else Scheme(found, field_name)
-        case "http", "basic":
-            return Scheme("basic")
-        case ("http", "bearer") | ("oauth2" | "openIdConnect", _):
-            return Scheme("bearer")
-        case _:
-            return None
 
 
 def _credentials(scheme: Scheme, variable: str, value: str) -> Credentials:

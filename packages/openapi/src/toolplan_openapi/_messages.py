@@ -13,7 +13,7 @@ from toolplan.schema.tool import Arguments, OutcomeUnknown, ToolError
 from toolplan.tools.replies import InexactJson, page_title, read_json
 from toolplan_openapi._addresses import Origin
 from toolplan_openapi._bodies import is_json
-from toolplan_openapi._http import IN_A_COOKIE, Credentials, Request, Response
+from toolplan_openapi._http import Credentials, Request, Response
 from toolplan_openapi._operations import Operation
 from toolplan_openapi._parameters import Pair, header_text, path_text, query_pairs
 from toolplan_openapi._schemas import shortened
@@ -88,14 +88,6 @@ def with_query(target: str, pairs: tuple[Pair, ...]) -> str:
         return target
     joined = "&".join(f"{name}={value}" for name, value in pairs)
     return f"{target}{'&' if '?' in target else '?'}{joined}"
-
-
-def cookie_header(pairs: tuple[Pair, ...]) -> str:
-    """Return the value of `Cookie`, refusing a value that cannot stand in it."""
-    for name, value in pairs:
-        if not IN_A_COOKIE.fullmatch(value):
-            raise ToolError(f"The value of the cookie {name!r} cannot be sent.")
-    return "; ".join(f"{name}={value}" for name, value in pairs)
 
 
 def _target(prefix: str, template: str, in_path: Mapping[str, str]) -> str:

@@ -14,7 +14,7 @@ from toolplan.schema.tool import Effects, Tool, ToolObjectError
 from toolplan.tools import plain_name
 from toolplan_openapi._bodies import Body, read_body, read_media, read_output
 from toolplan_openapi._document import Fault, Node, Place, Unusable, free_name, read_root
-from toolplan_openapi._http import Requirement, Scheme, read_requirements, read_schemes
+from toolplan_openapi._http import Requirement, Scheme, read_schemes
 from toolplan_openapi._parameters import Parameter, read_parameters
 from toolplan_openapi._schemas import OPERATION_HINTS, Schemas, Use, shortened, without_properties
 
@@ -53,7 +53,7 @@ class Operation(Struct, frozen=True):
         body: the body of the request; None where there is none.
         media: the media types of a successful answer, in lower case; none where not stated.
         omitted: fields of the answer that are left out of the result, such as `success`.
-        security: the schemes that a call needs, as alternatives.
+        security: the schemes that a call needs, as alternatives; an empty one needs none.
         pointer: its place in the document.
     """
 
@@ -176,7 +176,9 @@ class _Reader:
             body=body,
             media=read_media(responses),
             omitted=omitted,
-            security=read_requirements(secured.at("security")),
+            security=tuple(
+                tuple(each) for each in secured.at("security").items if isinstance(each, dict)
+            ),
             pointer=place.pointer,
         )
 

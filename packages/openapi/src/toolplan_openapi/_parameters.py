@@ -96,7 +96,15 @@ def query_pairs(writing: Writing, value: Json) -> list[Pair]:
     if not isinstance(value, dict | list):
         return [(name, _encoded(writing, value))]
     if not writing.explode:
-        return [(name, _delimited(writing, _texts(writing, value, _scalar)))]
+        texts = _texts(writing, value, _scalar)
+        if texts == [""]:
+            raise _refused(writing, "a list of one empty text would look like an empty list")
+        delimiter, between = _DELIMITERS.get(writing.style, (",", ","))
+        # an encoded comma differs from one between elements; of the others both are encoded
+        apart = writing.style == "form" and not writing.reserved
+        if not apart and any(delimiter in text for text in texts):
+            raise _refused(writing, f"the {delimiter!r} in it would look like one between elements")
+        return [(name, between.join(_encoded(writing, text) for text in texts))]
     if isinstance(value, dict):
         return [(_encoded(writing, k), _encoded(writing, v)) for k, v in value.items()]
     if not value:
@@ -163,17 +171,6 @@ def _deep(writing: Writing, name: str, value: Json, level: int) -> Iterator[Pair
             return
         case _:
             yield name, _encoded(writing, value)
-
-
-def _delimited(writing: Writing, texts: list[str]) -> str:
-    delimiter, between = _DELIMITERS.get(writing.style, (",", ","))
-    if texts == [""]:
-        raise _refused(writing, "a list of one empty text would look like an empty list")
-    # an encoded comma differs from one between elements; of the others both are encoded
-    apart = writing.style == "form" and not writing.reserved
-    if not apart and any(delimiter in text for text in texts):
-        raise _refused(writing, f"the {delimiter!r} in it would look like one between elements")
-    return between.join(_encoded(writing, text) for text in texts)
 
 
 def _encoded(writing: Writing, value: Json) -> str:

@@ -151,16 +151,6 @@ class Schemas:
             self._definitions[use, name] = found
         return found
 
-    def _without_ring(self, reference: Json, pointer: str, use: Use) -> Node:
-        """Return `reference`, an empty schema where it refers back to an enclosing definition."""
-        made = self._reference_to(reference, pointer)
-        name = made.removeprefix(_REFERENCE)
-        if name in self._open:
-            return {}
-        if self._open:
-            self._defined(name, use)
-        return {"$ref": made}
-
     def _reference_to(self, reference: Json, pointer: str) -> str:
         """Return the `$ref` to the definition of the part that `reference`, at `pointer`, names."""
         target = replace(self._root, pointer=pointer).target(reference).pointer
@@ -182,7 +172,12 @@ class Schemas:
         made = _plain_keywords(raw, use)
         self._work += sum(map(_size, made.values()))
         if "$ref" in raw:
-            made |= self._without_ring(raw["$ref"], pointer, use)
+            reference = self._reference_to(raw["$ref"], pointer)
+            name = reference.removeprefix(_REFERENCE)
+            if name not in self._open:  # else it refers back to an enclosing definition
+                made["$ref"] = reference
+                if self._open:
+                    self._defined(name, use)
         inner = _changed(
             raw, lambda child, way, key: self._child(child, f"{pointer}/{way}", key, use, depth + 1)
         )
@@ -253,8 +248,10 @@ def _plain_keywords(raw: Node, use: Use) -> Node:
     if use is Use.RESPONSE and made.get("format") not in _CHECKED_IN_RESPONSES:
         made.pop("format", None)
     examples = made.pop("examples", [raw["example"]] if "example" in raw else None)
-    if isinstance(examples, list) and (short := [e for e in examples if _is_short(e)]):
-        made["examples"] = short
+    if isinstance(examples, list):
+        plain = [each for each in examples if isinstance(each, str | int | float)]
+        short = [e for e in plain if not isinstance(e, str) or len(e) <= _LONGEST_EXAMPLE]
+        made |= {"examples": [*short]} if short else {}
     return made
 
 
@@ -302,12 +299,6 @@ def without_properties(schema: Node, names: Collection[str]) -> Node:
     if names and isinstance(required := schema.get("required"), list):
         made["required"] = [each for each in required if str(each) not in names]
     return made
-
-
-def _is_short(example: Json) -> bool:
-    return isinstance(example, int | float) or (
-        isinstance(example, str) and len(example) <= _LONGEST_EXAMPLE
-    )
 
 
 def _size(value: Json) -> int:

@@ -31,8 +31,8 @@ from toolplan_openapi._addresses import (
     way_to_allow,
 )
 from toolplan_openapi._addresses import resolve as ask_system
-from toolplan_openapi._http import Request, Response
-from toolplan_openapi._messages import cookie_header, with_query
+from toolplan_openapi._http import IN_A_COOKIE, Request, Response
+from toolplan_openapi._messages import with_query
 
 Sleep: TypeAlias = Callable[[float], Awaitable[None]]
 Connect: TypeAlias = Callable[[bool], httpx2.AsyncBaseTransport]
@@ -266,7 +266,9 @@ def _wire(request: Request, address: str, limits: HttpLimits, sending: _Sending)
         *credentials.headers,
     ]
     if cookies := (*request.cookies, *credentials.cookies):
-        headers.append(("Cookie", cookie_header(cookies)))
+        if odd := [name for name, value in cookies if not IN_A_COOKIE.fullmatch(value)]:
+            raise ToolError(f"The value of the cookie {odd[0]!r} cannot be sent.")
+        headers.append(("Cookie", "; ".join(f"{name}={value}" for name, value in cookies)))
     bounds = httpx2.Timeout(limits.timeout_s, connect=limits.connect_s)
     return httpx2.Request(
         request.method,

@@ -121,7 +121,7 @@ def openapi_toolbox(
         ToolObjectError: it is no such document, has no operation that can be used, a credential is
             missing, or an argument is not valid.
     """
-    always = read_headers(headers, environment, "headers")
+    always = read_headers(headers, environment)
     read = _usable(document, headers)
     base = _base(base_url, read)
     known = read_credentials(read.schemes, auth, environment, always)

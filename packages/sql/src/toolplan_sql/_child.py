@@ -118,11 +118,9 @@ class Child:
         return megabytes() < self._at_start + KEPT_MEGABYTES
 
     def statements(self, text: str) -> list[str]:
-        """Return the types of the statements of `text`."""
         return [found.type.name for found in self._connection.extract_statements(text)]
 
     def execute(self, text: str, parameters: list[Any] | None) -> list[Any] | None:
-        """Run `text`, and return its first row if it has one."""
         row = self._connection.execute(text, parameters).fetchone()
         return None if row is None else list(row)
 
@@ -252,11 +250,7 @@ def _constant(node: dict[str, _Json]) -> str:
 
 
 def _typed(found: _Driver) -> tuple[_Type, _Reader]:
-    """Return the description of a type, and the reader of its values.
-
-    Raises:
-        _Unsayable: JSON has no place for them.
-    """
+    """Return the description of a type, and the reader of its values; or raise `_Unsayable`."""
     name = str(found.id)
     if name in ("list", "array"):
         described, read = _typed(found.child)

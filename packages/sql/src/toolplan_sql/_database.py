@@ -75,13 +75,6 @@ class ResultColumn(Struct, frozen=True, array_like=True):
     sql_type: str
 
 
-class Bound(Struct, frozen=True, array_like=True):
-    """A statement bound: the columns that it gives, and the functions that it calls."""
-
-    columns: tuple[ResultColumn, ...]
-    calls: tuple[Call, ...]
-
-
 class Database:
     """An empty database in memory: no files, no network, no extensions, no settings.
 
@@ -90,11 +83,7 @@ class Database:
     """
 
     def __init__(self, memory_mb: int) -> None:
-        """Start it in a process that may use about `memory_mb` megabytes.
-
-        Raises:
-            SqlFault: no process can be started.
-        """
+        """Start it in a process of about `memory_mb` megabytes; a SqlFault where none can start."""
         self.memory_mb = memory_mb
         self._owner = os.getpid()
         self._is_stopped = False
@@ -126,11 +115,7 @@ class Database:
         return self._owner == os.getpid()
 
     def open(self) -> None:
-        """Open an empty database unless there is one.
-
-        Raises:
-            Exhausted: the process ended.
-        """
+        """Open an empty database unless there is one; an Exhausted where the process ended."""
         config = _CONFIG | {"memory_limit": f"{self.memory_mb}MB"}
         self._ask("open", config, self.memory_mb + _SLACK_MB)
 
@@ -175,11 +160,7 @@ class Database:
         return examine(text, tree, tables, self.functions())
 
     def _tree(self, text: str) -> Node:
-        """Return the syntax tree of `text`.
-
-        Raises:
-            SqlFault: it is not one SELECT that can be parsed safely.
-        """
+        """Return the syntax tree of `text`; a SqlFault unless it is one SELECT, safe to parse."""
         if problem := too_deep(text):
             raise SqlFault(problem)
         if len(text) > MAX_TEXT:
@@ -217,7 +198,6 @@ class Database:
         return _FUNCTIONS[0]
 
     def create(self, name: str, columns: Columns) -> None:
-        """Create the empty table `name`, or replace it."""
         self._view(name, columns, {}, "(SELECT 1 WHERE false)")
 
     def load(
@@ -258,17 +238,19 @@ class Database:
         self._execute(" ".join((*words, "FROM", rows)))
         self._views.add(name)
 
-    def bind(self, statement: Statement) -> Bound:
+    def bind(self, statement: Statement) -> tuple[tuple[ResultColumn, ...], tuple[Call, ...]]:
         """Return the columns and calls of `statement`; no row is read.
 
         Raises:
             MissingColumn: it reads a column that is not there.
             SqlFault: its names or types do not fit the tables, or it calls a forbidden function.
         """
-        bound = convert(self._ask("bind", statement.text), Bound)
-        if problem := self.functions().problem(bound.calls):
+        columns, calls = convert(
+            self._ask("bind", statement.text), tuple[tuple[ResultColumn, ...], tuple[Call, ...]]
+        )
+        if problem := self.functions().problem(calls):
             raise SqlFault(problem)
-        return bound
+        return columns, calls
 
     def misread(self, calls: Iterable[Call]) -> list[str]:
         """Return a sentence on each literal that cannot be read as the type that it is cast to."""

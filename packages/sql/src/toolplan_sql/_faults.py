@@ -58,10 +58,6 @@ def read_fault(text: str) -> SqlFault:
                 names = near[1].replace('"', "'")
                 message += f" The nearest are: {names}."
             return MissingColumn(_shortened(message), column, table)
-    return SqlFault(_shortened(_one_line(text)))
-
-
-def _one_line(text: str) -> str:
     head = text.partition("\n\nLINE ")[0].partition("Candidate functions:")[0]
     head = head.partition("\nPossible solutions")[0]
     line = " ".join(head.split())
@@ -69,7 +65,7 @@ def _one_line(text: str) -> str:
     line = re.sub(r",? or SET \w+=.*", ".", line)  # no statement can set anything
     line = line.removesuffix("You might need to add explicit type casts.").rstrip()
     line = line[:1].upper() + line[1:]
-    return line if line.endswith((".", "!", "?")) else line + "."
+    return SqlFault(_shortened(line if line.endswith((".", "!", "?")) else line + "."))
 
 
 def _shortened(text: str) -> str:

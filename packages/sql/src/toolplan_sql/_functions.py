@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
 from msgspec import Struct, field
 
@@ -55,13 +55,8 @@ class Call(NamedTuple):
     drops_zone: bool = False
 
 
-class Overload(NamedTuple):
-    """One function of the catalogue; `kind` is `scalar`, `aggregate` or `macro`."""
-
-    name: str
-    kind: str
-    stability: str
-    types: tuple[str, ...]
+Overload: TypeAlias = tuple[str, str, str, tuple[str, ...]]
+"""A function of the catalogue: name, `scalar`, `aggregate` or `macro`, stability, and types."""
 
 
 class Functions(Struct, frozen=True):
@@ -102,18 +97,16 @@ class Functions(Struct, frozen=True):
         overloads = self.overloads.get(call.name, {})
         if call.types in overloads:
             return not overloads[call.types]
+        # an overload of wider types may have been bound
+        impure = (t for t, is_pure in overloads.items() if not is_pure)
         return any(
-            not is_pure and len(types) == len(call.types) and _meet(types, call.types)
-            for types, is_pure in overloads.items()
+            all(
+                wide.partition("(")[0] == narrow or wide in _GENERIC or wide.endswith("]")
+                for wide, narrow in zip(types, call.types, strict=True)
+            )
+            for types in impure
+            if len(types) == len(call.types)
         )
-
-
-def _meet(declared: tuple[str, ...], bound: tuple[str, ...]) -> bool:
-    """Return whether a function of the types `declared` may have been bound as `bound`."""
-    return all(
-        wide.partition("(")[0] == narrow or wide in _GENERIC or wide.endswith("]")
-        for wide, narrow in zip(declared, bound, strict=True)
-    )
 
 
 def functions_of(catalogue: Iterable[Overload]) -> Functions:

@@ -16,10 +16,10 @@ from toolplan.plan.path import EVERY, Json, Path
 from toolplan.schema.tool import Lineage
 from toolplan_sql._relations import NOTHING, Item, Paths, Read, Relation, Scope, merged, union
 from toolplan_sql._statement import (
+    COLUMNS,
     Node,
     asked_by_clock,
-    has_columns,
-    integer_of,
+    literal_of,
     name_of,
     node_at,
     nodes_at,
@@ -50,11 +50,7 @@ class StatementLineage:
     def __init__(
         self, tree: Node, tables: Mapping[str, Table], aggregates: Collection[str]
     ) -> None:
-        """Follow the columns of a statement over `tables`.
-
-        Raises:
-            Lost: it has a part that is not understood.
-        """
+        """Follow the columns of a statement over `tables`; or raise `Lost`."""
         if len({name.casefold() for name in tables}) < len(tables):
             raise Lost("two tables of one name")
         self.computed: Paths = NOTHING
@@ -168,7 +164,8 @@ class StatementLineage:
         listed = every if is_listed else []
         has_star = any(item.get("class") == "STAR" for item, _ in reads)
         for each in groups:  # also a column by its position
-            position = integer_of(each)
+            text = literal_of(each) or ""
+            position = int(text) if text.isascii() and text.isdecimal() and len(text) < 10 else 0
             if position and not has_star and position <= len(reads):
                 listed.append(reads[position - 1][1])
             elif each.get("class") in _POSITIONS:
@@ -237,18 +234,15 @@ class StatementLineage:
     def _called(self, node: Node, scope: Scope) -> Iterator[Read]:
         name = text_of(node, "function_name").casefold()
         if node.get("class") == "WINDOW" or name in self._aggregates:
-            yield Read(NOTHING, over_rows=True, no_columns=not has_columns(node))
+            has_columns = any(each.get("class") in COLUMNS for each in nodes_of(node))
+            yield Read(NOTHING, over_rows=True, no_columns=not has_columns)
         if called_on := texts_at(node_at(node, "qualified_name"), "path")[:-1]:
             read = self._resolve(called_on, scope)  # `carrier.upper()`
             self._use(read.compared)
             yield read
 
     def _resolve(self, names: list[str], scope: Scope) -> Read:
-        """Return the meaning of a column's name: every column that it could be.
-
-        Raises:
-            Lost: the name fits no column.
-        """
+        """Return every column that a name could mean; `Lost` where it fits none."""
         found: list[Lineage] = []
         level: Scope | None = scope
         while level is not None:

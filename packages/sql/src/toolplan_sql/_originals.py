@@ -20,14 +20,14 @@ from toolplan_sql._lineage import StatementLineage
 from toolplan_sql._relations import Paths
 from toolplan_sql._tables import Column, Name
 from toolplan_sql._times import (
+    CLOCK_TYPES,
+    LIKE_A_TIME,
     Moment,
     disordered,
-    looks_like_times,
     measures_time,
     moments,
     reads_clocks_as_utc,
     zone_of,
-    zoned_literals,
 )
 from toolplan_sql._types import (
     ColumnType,
@@ -169,14 +169,14 @@ class Originals:
                 )
 
     def require_clocks(self, calls: Sequence[Call]) -> None:
-        """Raise where a bound statement needs the moments behind clocks, not only the clocks.
-
-        Raises:
-            SqlFault: the check fails; the message names the time or literal, and the fix.
-        """
+        """Raise a SqlFault where a statement needs the moments behind clocks, not only clocks."""
         every = [(name, time) for name, times in self._times.items() for time in times]
         offsets = {time.offset for _, time in every}
-        for text in zoned_literals(calls):
+        for call in calls:
+            text = call.literal
+            is_clock = call.name in (CAST, TRY_CAST) and call.result in CLOCK_TYPES
+            if not is_clock or not zone_of(text):
+                continue
             literal = next(moments([text]), None)
             if offsets and (literal is None or offsets != {literal.offset}):
                 raise SqlFault(
@@ -290,11 +290,7 @@ class Originals:
 
 
 def require_literals(calls: Iterable[Call]) -> None:
-    """Raise where a literal of a bound statement is rounded to the type that it is compared as.
-
-    Raises:
-        SqlFault: a double, or a time, has fewer digits.
-    """
+    """Raise a SqlFault where a literal is rounded to the type that it is compared as."""
     for call in calls:
         text = call.literal
         is_rounded = call.result == "TIMESTAMP" and _FINE_TIME.search(text)
@@ -354,11 +350,7 @@ def _kept(column: Column) -> tuple[ColumnType, ...]:
 
 
 def _require_numbers(column: Column) -> None:
-    """Raise where a number of the column cannot be held exactly.
-
-    Raises:
-        SqlFault: it cannot, and why.
-    """
+    """Raise a SqlFault where a number of the column cannot be held exactly."""
     if (large := _large_of(column, 2**127 - 1)) is not None:
         raise SqlFault(
             f"The {column.words} holds {shown(large[1])} in row {large[0]}, which is beyond"
@@ -379,7 +371,7 @@ def _require_times(column: Column) -> None:
     texts = [(row, value) for row, value in enumerate(column.values) if isinstance(value, str)]
     if not texts or column.readings[:1] != (Scalar.STRING,) or column.is_declared:
         return
-    if not looks_like_times(text for _, text in texts):
+    if not all(LIKE_A_TIME.match(text) for _, text in texts):
         return
     is_before_christ = any(text.startswith("-") for _, text in texts)
     if len({(len(text), zone_of(text)) for _, text in texts}) == 1 and not is_before_christ:

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from toolplan.plan.path import EVERY, Path
 from toolplan.schema.tool import Lineage
-from toolplan_sql._statement import Node, is_plain_star, texts_at
+from toolplan_sql._statement import Node, texts_at
 
 Paths: TypeAlias = frozenset[Path]
 
@@ -76,7 +76,6 @@ class Relation(Struct, frozen=True):
 
     @property
     def whole(self) -> Read:
-        """The lineage of all of it together."""
         own = NOTHING if self.base is None else frozenset[Path]({("tables", self.base)})
         columns = (each.values | each.picks for _, each in self.items)
         every = own.union(self.rows, self.membership, *columns)
@@ -148,4 +147,6 @@ class Scope(Struct, frozen=True):
         aliases = {each.alias for each in self.relations}
         is_column = len(names) == 1 and names[0] not in aliases
         is_column = is_column or (len(names) == 2 and names[0] in aliases)
-        return is_plain_star(item) or (item.get("class") == "COLUMN_REF" and is_column)
+        if item.get("class") == "STAR":
+            return not any(map(item.get, ("replace_list", "rename_list", "columns")))
+        return item.get("class") == "COLUMN_REF" and is_column

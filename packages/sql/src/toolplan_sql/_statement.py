@@ -20,7 +20,10 @@ from toolplan_sql._values import Use
 
 Node: TypeAlias = dict[str, Json]
 
-_COLUMNS: Final = frozenset({"COLUMN_REF", "SUBQUERY", "STAR", "POSITIONAL_REFERENCE"})
+COLUMNS: Final = frozenset({"COLUMN_REF", "SUBQUERY", "STAR", "POSITIONAL_REFERENCE"})
+"""The classes of expressions that read columns."""
+_OPERANDS: Final = ("left", "right", "input", "lower", "upper", "child")
+_COMPARISONS: Final = frozenset({"COMPARISON", "BETWEEN", "COMPARE_IN", "COMPARE_NOT_IN"})
 _CLOCK_PARTS: Final = frozenset({
     "century", "date_part", "date_trunc", "datepart", "datetrunc", "day", "dayname", "dayofmonth",
     "dayofweek", "dayofyear", "decade", "hour", "isodow", "isoyear", "last_day", "minute",
@@ -62,17 +65,14 @@ def list_at(node: Node, key: str) -> list[Json]:
 
 
 def nodes_at(node: Node, key: str) -> list[Node]:
-    """Return the objects of a list."""
     return [each for each in list_at(node, key) if isinstance(each, dict)]
 
 
 def texts_at(node: Node, key: str) -> list[str]:
-    """Return a list as texts."""
     return list(map(str, list_at(node, key)))
 
 
 def arguments_of(node: Node) -> list[Node]:
-    """Return the arguments of a function."""
     return [node_at(each, "expression") for each in nodes_at(node, "arguments")]
 
 
@@ -82,28 +82,10 @@ def literal_of(expression: Node) -> str | None:
     return text_of(literal, "text") if expression.get("class") == "CONSTANT" and literal else None
 
 
-def integer_of(expression: Node) -> int | None:
-    """Return the number in a literal of up to nine digits, or None."""
-    text = literal_of(expression)
-    return int(text) if text is not None and re.fullmatch(r"[0-9]{1,9}", text) else None
-
-
 def string_of(expression: Node) -> str | None:
     """Return the text of a literal that is a text, or None."""
     is_text = node_at(expression, "literal").get("kind") == "STRING"
     return literal_of(expression) if is_text else None
-
-
-def operands_of(node: Node) -> list[Node]:
-    """Return the operands of an expression."""
-    found = (node_at(node, key) for key in ("left", "right", "input", "lower", "upper", "child"))
-    return [*filter(None, found), *nodes_at(node, "children"), *arguments_of(node)]
-
-
-def is_comparison(node: Node) -> bool:
-    """Return whether an expression compares its operands."""
-    kinds = {str(node.get("class")), str(node.get("type"))}
-    return bool(kinds & {"COMPARISON", "BETWEEN", "COMPARE_IN", "COMPARE_NOT_IN"})
 
 
 def column_names(nodes: list[Node], aliases: Mapping[str, str]) -> frozenset[str] | None:
@@ -127,11 +109,6 @@ def column_names(nodes: list[Node], aliases: Mapping[str, str]) -> frozenset[str
     return frozenset(names)
 
 
-def has_columns(node: Node) -> bool:
-    """Return whether an expression names a column or holds a query."""
-    return any(each.get("class") in _COLUMNS for each in nodes_of(node))
-
-
 def name_of(item: Node) -> str | None:
     """Return the name of an item of a SELECT, case-folded; None where the database makes it."""
     named = text_of(item, "alias")
@@ -140,15 +117,10 @@ def name_of(item: Node) -> str | None:
     return named.casefold() or None
 
 
-def is_plain_star(item: Node) -> bool:
-    """Return whether an item of a SELECT is `*` and nothing else."""
-    more = ("replace_list", "rename_list", "columns")
-    return item.get("class") == "STAR" and not any(map(item.get, more))
-
-
 def asked_by_clock(node: Node) -> list[Node]:
     """Return the columns that `node` asks for their day or hour, or compares with literals."""
-    operands = operands_of(node)
+    operands = [inner for key in _OPERANDS if (inner := node_at(node, key))]
+    operands += [*nodes_at(node, "children"), *arguments_of(node)]
     columns = [each for each in operands if each.get("class") == "COLUMN_REF"]
     if node.get("class") == "CAST":
         is_asked = text_of(node_at(node, "type_expr"), "type_name").casefold() == "date"
@@ -156,12 +128,11 @@ def asked_by_clock(node: Node) -> list[Node]:
         is_asked = text_of(node, "function_name").casefold() in _CLOCK_PARTS
     else:
         others: list[Json] = [each for each in operands if each not in columns]
+        inner = {str(each.get("class")) for each in nodes_of(others)}
+        kinds = {str(node.get("class")), str(node.get("type"))}
+        is_comparison = not _COMPARISONS.isdisjoint(kinds)
         is_asked = (
-            is_comparison(node)
-            and len(columns) == 1
-            and not any(
-                each.get("class") in ("COLUMN_REF", "SUBQUERY") for each in nodes_of(others)
-            )
+            is_comparison and len(columns) == 1 and inner.isdisjoint(("COLUMN_REF", "SUBQUERY"))
         )
     return columns if is_asked else []
 
@@ -264,7 +235,6 @@ class Statement(Struct, frozen=True):
 
     @property
     def tables(self) -> tuple[str, ...]:
-        """The tables that it reads."""
         return tuple(dict.fromkeys(self.aliases.values()))
 
     def mentions(self, column: str) -> bool:
@@ -280,7 +250,9 @@ def examine(
     `tables` are the names that it may read, None where they are not known.
     """
     nodes = list(nodes_of(tree))
-    own = {name.casefold() for node in nodes for name in _cte_names(node)}
+    ctes = [text_of(entry, "key") for node in nodes for entry in nodes_at(node, "map")]
+    recursive = (node for node in nodes if node.get("type") == "RECURSIVE_CTE_NODE")
+    own = {name.casefold() for name in (*ctes, *(text_of(e, "cte_name") for e in recursive))}
     problems = [problem for node in nodes for problem in _shape_problems(node)]
     aliases: dict[str, str] = {}
     for node in nodes:
@@ -305,12 +277,6 @@ def examine(
         width,
         _use(nodes, own),
     )
-
-
-def _cte_names(node: Node) -> Iterator[str]:
-    yield from (text_of(entry, "key") for entry in nodes_at(node, "map"))
-    if node.get("type") == "RECURSIVE_CTE_NODE":
-        yield text_of(node, "cte_name")
 
 
 def _shape_problems(node: Node) -> Iterator[str]:

@@ -35,13 +35,15 @@ from toolplan_sql._types import (
     clash,
     declared_type,
     describe,
+    is_partial,
     row_type,
 )
 from toolplan_sql._values import (
     AS_ENTRIES,
     UNSEEN,
     Use,
-    declared_readings,
+    maps_of,
+    marked,
     misfit,
     readings,
     shown,
@@ -84,7 +86,6 @@ class Source(Struct, frozen=True):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The columns that are known."""
         known = self.row.readings if self.row is not None else ()
         rows = (key for row in self.rows or () for key in row)
         return tuple(dict.fromkeys([*self.declared, *rows, *known]))
@@ -97,11 +98,7 @@ class Source(Struct, frozen=True):
         return self.row is None or self.row.is_open
 
     def columns(self, names: Iterable[str], use: Use = _ANY_USE) -> tuple[Column, ...]:
-        """Return the columns `names` of the rows, for a statement of that use.
-
-        Raises:
-            SqlFault: they are too many.
-        """
+        """Return the columns `names` of the rows, for that use; a SqlFault if they are too many."""
         found: list[Column] = []
         for key in names:
             values = [row.get(key) for row in self.rows or ()]
@@ -109,7 +106,10 @@ class Source(Struct, frozen=True):
             if declared is None:
                 read = readings(values, use)
             elif self.rows:
-                read = declared_readings(declared, values, use)
+                column = marked(declared, values)
+                read = () if is_partial(column) and use.keys else (column,)
+                if column is Scalar.JSON:
+                    read = (column, *maps_of(values, use))
             else:
                 read = _known(declared, use)
             found.append(Column((self.name, key), read, values, declared is not None))
@@ -286,9 +286,8 @@ def _settle(database: Database, statement: Statement, tables: Mapping[str, Table
                 database.create(name, columns)
         current = chosen
         try:
-            bound = database.bind(statement)
-            guessed = _has_guesses(statement, tables, chosen)
-            return Binding(chosen, bound.columns, bound.calls, guessed)
+            result, calls = database.bind(statement)
+            return Binding(chosen, result, calls, _has_guesses(statement, tables, chosen))
         except Stopped:
             raise
         except MissingColumn as fault:

@@ -19,17 +19,18 @@ from toolplan_sql._functions import CAST, TRY_CAST, Call
 _TIME: Final = re.compile(
     r"\d{4}-\d{2}-\d{2}([Tt ]\d{2}:\d{2}:\d{2}(\.\d{1,6})?([Zz]|[+-]\d{2}:\d{2})?)?", re.ASCII
 )
-_LIKE_A_TIME: Final = re.compile(
+LIKE_A_TIME: Final = re.compile(
     r"\d{4}-\d{2}-\d{2}[Tt ]\d{2}:\d{2}\S*|([+-]?\d{4,6}-\d{2}-\d{2}([Tt ]\d{2}:\d{2}\S*)?"
     r"|\d{1,2}:\d{2}(:\d{2}(\.\d+)?)?)$",
     re.ASCII,
 )
+"""The form of times, also of such as a database cannot hold."""
 _ZONE: Final = re.compile(r":\d{2}(?:\.\d+)?\s*(?P<zone>[Zz]|[+-]\d{2}(?::?\d{2})?)$", re.ASCII)
 _FRACTION: Final = re.compile(r"\.\d+", re.ASCII)
 _ZONED_TYPES: Final = frozenset(
     {"TIMESTAMP WITH TIME ZONE", "TIMESTAMPTZ_NS", "TIME WITH TIME ZONE"}
 )
-_CLOCK_TYPES: Final = frozenset({"TIMESTAMP", "TIMESTAMP_NS", "TIMESTAMP_MS", "TIMESTAMP_S"})
+CLOCK_TYPES: Final = frozenset({"TIMESTAMP", "TIMESTAMP_NS", "TIMESTAMP_MS", "TIMESTAMP_S"})
 _CASTS: Final = frozenset({CAST, TRY_CAST})
 _OF_MOMENTS: Final = frozenset({
     "epoch", "epoch_ms", "epoch_ns", "epoch_us", "julian", "timezone", "timezone_hour",
@@ -84,11 +85,6 @@ def in_zone(value: Json, zone: ZoneInfo) -> Json:
             return value
 
 
-def looks_like_times(texts: Iterable[str]) -> bool:
-    """Return whether all of `texts` are times, also such as a database cannot hold."""
-    return all(map(_LIKE_A_TIME.match, texts))
-
-
 def moment(text: str, row: int = 0) -> Moment | None:
     """Return the time, or the day as a time, in `text`; None where it is neither.
 
@@ -140,7 +136,7 @@ def disordered(times: Iterable[Moment]) -> tuple[Moment, Moment] | None:
 def measures_time(calls: Iterable[Call]) -> bool:
     """Return whether a bound statement computes how long it is from one time to another."""
     return any(
-        call.name in _BETWEEN and sum(each in _CLOCK_TYPES for each in call.types) > 1
+        call.name in _BETWEEN and sum(each in CLOCK_TYPES for each in call.types) > 1
         for call in calls
     )
 
@@ -148,7 +144,7 @@ def measures_time(calls: Iterable[Call]) -> bool:
 def reads_clocks_as_utc(calls: Iterable[Call]) -> bool:
     """Return whether a bound statement reads local times as UTC."""
     return any(
-        not _CLOCK_TYPES.isdisjoint(call.types)
+        not CLOCK_TYPES.isdisjoint(call.types)
         and (
             call.name in _OF_MOMENTS
             or (call.name in _CASTS and call.result in _ZONED_TYPES)
@@ -156,10 +152,3 @@ def reads_clocks_as_utc(calls: Iterable[Call]) -> bool:
         )
         for call in calls
     )
-
-
-def zoned_literals(calls: Iterable[Call]) -> Iterator[str]:
-    """Yield the literals with a zone that a bound statement reads as clocks show them."""
-    for call in calls:
-        if call.name in _CASTS and call.result in _CLOCK_TYPES and zone_of(call.literal):
-            yield call.literal

@@ -50,7 +50,7 @@ from toolplan_sql._types import (
     SqlLimits,
     Table,
     clash,
-    row_schema,
+    schema_of,
 )
 from toolplan_sql._values import shown, skipped, table_rows
 
@@ -182,11 +182,18 @@ def _result_schema(statement: Statement, binding: Binding) -> Schema:
     counts = frozenset(columns[at][0] for at in statement.counts) if written else frozenset[str]()
     if binding.guessed:
         columns = [(n, each if n in counts else Scalar.UNKNOWN) for n, each in columns]
+    row: dict[str, Json] = {n: schema_of(each, nullable=n not in counts) for n, each in columns}
+    items: Json = {
+        "type": "object",
+        "properties": row,
+        "required": [*row],
+        "additionalProperties": False,
+    }
     return Schema.load(
         {
             "type": "object",
             "properties": {
-                "data": {"type": "array", "items": row_schema(columns, counts)},
+                "data": {"type": "array", "items": items},
                 "count": _COUNT,
                 "zone": {"type": "string"},
                 "skipped": SKIPPED,
@@ -198,19 +205,6 @@ def _result_schema(statement: Statement, binding: Binding) -> Schema:
 
 
 _MOST_CALLS: Final = 32  # at the same time: each has a database in memory
-
-
-async def call_sql(arguments: Arguments, limits: SqlLimits) -> Json:
-    """Return the rows that the statement of a call selects.
-
-    Raises:
-        ToolError: it cannot be run, or has too many rows.
-    """
-    call = _SqlCall(arguments, limits)
-    try:
-        return await run_in_thread(call.run, threads_of("sql", _MOST_CALLS), on_cancel=call.stop)
-    except SqlFault as fault:
-        raise ToolError(str(fault)) from fault
 
 
 class _SqlCall:
@@ -225,6 +219,14 @@ class _SqlCall:
         self._lock = threading.Lock()  # a database that is done with has another user
         self._database: Database | None = None
         self._is_stopped = False
+
+    async def answer(self) -> Json:
+        """Return the rows; a ToolError where the statement cannot be run, or has too many."""
+        threads = threads_of("sql", _MOST_CALLS)
+        try:
+            return await run_in_thread(self.run, threads, on_cancel=self.stop)
+        except SqlFault as fault:
+            raise ToolError(str(fault)) from fault
 
     def stop(self) -> None:
         with self._lock:
@@ -350,7 +352,7 @@ def sql_tool(limits: SqlLimits = _DEFAULT_LIMITS) -> Tool:
     check = Check(limits.memory_mb, limits.seconds)
 
     async def call(arguments: Arguments) -> Json:
-        return await call_sql(arguments, limits)
+        return await _SqlCall(arguments, limits).answer()
 
     return Tool(
         name="sql",
@@ -386,7 +388,7 @@ def try_sql() -> str:
     arguments: dict[str, Json] = {"sql": sql, "tables": {"t": rows}}
     if problems := check.compute_output(arguments, {}).problems:
         raise ToolError(" ".join(text for _, text in problems))
-    found = asyncio.run(call_sql(arguments, _DEFAULT_LIMITS))
+    found = asyncio.run(_SqlCall(arguments, _DEFAULT_LIMITS).answer())
     row: Json = {"month": "2026-01-01", "n": 2, "id": 2**64}
     if found != {"data": [row], "count": 1}:
         raise ToolError(f"A statement gave {found}.")

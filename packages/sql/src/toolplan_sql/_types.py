@@ -204,19 +204,6 @@ def schema_of(column: ColumnType, *, nullable: bool = True) -> dict[str, Json]:
             return typed("object", properties=properties, additionalProperties=False)
 
 
-def row_schema(columns: Iterable[tuple[str, ColumnType]], never_null: frozenset[str]) -> Json:
-    """Return the JSON Schema of a row that has exactly `columns`."""
-    properties: dict[str, Json] = {
-        name: schema_of(each, nullable=name not in never_null) for name, each in columns
-    }
-    return {
-        "type": "object",
-        "properties": properties,
-        "required": list(properties),
-        "additionalProperties": False,
-    }
-
-
 _TEXT_ONLY: Final = frozenset({"string"})
 
 
@@ -243,7 +230,11 @@ def column_type(schema: Schema, depth: int = 0) -> ColumnType:
     if scalar := _JSON_TYPES.get(frozenset(types)):
         return scalar
     if types == _TEXT_ONLY:
-        formats = {str(node.get("format")) for node in schema.nodes() if _speaks_of_text(node)}
+        formats: set[str] = set()
+        for node in schema.nodes():
+            named = node.get("type")
+            if "format" in node or "string" in (named if isinstance(named, list) else [named]):
+                formats.add(str(node.get("format")))
         return _OF_FORMATS.get(frozenset(formats), Scalar.STRING)
     if depth >= MAX_NESTING:
         return Scalar.JSON
@@ -273,11 +264,6 @@ def _type_at(schema: Schema, name: str, depth: int) -> ColumnType:
     return column_type(part, depth) if isinstance(part, Schema) else Scalar.UNKNOWN
 
 
-def _speaks_of_text(node: dict[str, Json]) -> bool:
-    named = node.get("type")
-    return "format" in node or "string" in (named if isinstance(named, list) else [named])
-
-
 def _property_names(schema: Schema) -> list[str]:
     names: dict[str, None] = {}
     for node in schema.nodes():
@@ -297,11 +283,7 @@ def clash(names: Iterable[str], what: str) -> str | None:
 
 
 def declared_type(declared: Json) -> ColumnType:
-    """Return the type that `declared` names: one of `WORDS`, or a JSON Schema.
-
-    Raises:
-        SchemaError: it is neither, or no usable schema.
-    """
+    """Return the type of `declared`, a word or a JSON Schema; a SchemaError if it is neither."""
     if isinstance(declared, dict):
         return column_type(Schema.load(declared))
     if isinstance(declared, str) and declared in WORDS:

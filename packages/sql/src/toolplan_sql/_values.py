@@ -102,17 +102,6 @@ def skipped(tables: Mapping[str, Json]) -> dict[str, Json]:
     return {name: rows.count(None) for name, rows in lists.items() if None in rows}
 
 
-def table_columns(
-    rows: Sequence[Mapping[str, Json]], names: Iterable[str] | None = None
-) -> dict[str, list[Json]]:
-    """Return the values of each key of `rows`, null where a row has none.
-
-    `names` are the keys, and their order; None means all, in the order in which they are first met.
-    """
-    keys = dict.fromkeys(key for row in rows for key in row) if names is None else names
-    return {name: [row.get(name) for row in rows] for name in keys}
-
-
 def readings(values: Sequence[Json], use: Use) -> tuple[ColumnType, ...]:
     """Return the types that a column with `values` may have, the most specific first.
 
@@ -125,26 +114,17 @@ def readings(values: Sequence[Json], use: Use) -> tuple[ColumnType, ...]:
         case Scalar.UNKNOWN:
             return UNSEEN
         case Scalar.JSON:
-            return (first, *_maps(values, use))
+            return (first, *maps_of(values, use))
         case Scalar.DATE | Scalar.DATE_TIME:
             return first, Scalar.STRING, Scalar.JSON
         case _ if not is_partial(first):
-            return (first, *_maps(values, use), Scalar.JSON)
+            return (first, *maps_of(values, use), Scalar.JSON)
         case _:
             return _readings_of_partial(first, values, use)
 
 
-def declared_readings(
-    declared: ColumnType, values: Sequence[Json], use: Use
-) -> tuple[ColumnType, ...]:
-    """Return the types that a column may have that is declared and holds `values`."""
-    column = marked(declared, values)
-    if column is Scalar.JSON:
-        return (column, *_maps(values, use))
-    return () if is_partial(column) and use.keys else (column,)
-
-
-def _maps(values: Sequence[Json], use: Use) -> tuple[ColumnType, ...]:
+def maps_of(values: Sequence[Json], use: Use) -> tuple[ColumnType, ...]:
+    """Return the reading of objects as maps, where the statement takes their entries."""
     if not use.entries:
         return ()
     found = value_type(values, maps=True)
@@ -179,7 +159,10 @@ def value_type(values: Iterable[Json], depth: int = 0, *, maps: bool = False) ->
     if kinds <= {int, float}:
         return number_type(v for v in seen if isinstance(v, int | float)) or Scalar.JSON
     if kinds == {str}:
-        return _text_reading([value for value in seen if isinstance(value, str)])
+        texts = [value for value in seen if isinstance(value, str)]
+        if all(map(_is_date, texts)):
+            return Scalar.DATE
+        return Scalar.DATE_TIME if all(map(moment, texts)) else Scalar.STRING
     if depth >= MAX_NESTING:
         return Scalar.JSON
     if kinds == {list}:
@@ -188,7 +171,11 @@ def value_type(values: Iterable[Json], depth: int = 0, *, maps: bool = False) ->
         return ListOf(Scalar.JSON if item is Scalar.UNKNOWN else item)
     if kinds == {dict}:
         objects = [value for value in seen if isinstance(value, dict)]
-        return _map_reading(objects, depth) if maps else _struct_reading(objects, depth)
+        if not maps:
+            return _struct_reading(objects, depth)
+        inner = [value for each in objects for value in each.values()]
+        found = value_type(inner, depth + 1, maps=True)
+        return MapOf(Scalar.JSON if found is Scalar.UNKNOWN else found)
     return Scalar.JSON
 
 
@@ -226,29 +213,17 @@ def numbers(values: Sequence[Json]) -> Iterator[tuple[int, float]]:
             yield row, part
 
 
-def _text_reading(values: Sequence[str]) -> Scalar:
-    if all(map(_is_date, values)):
-        return Scalar.DATE
-    return Scalar.DATE_TIME if all(map(moment, values)) else Scalar.STRING
-
-
 def _struct_reading(values: Sequence[dict[str, Json]], depth: int) -> ColumnType:
-    columns = table_columns(values)
-    if not columns or len(columns) > MAX_COLUMNS or clash(columns, ""):
+    names = dict.fromkeys(key for value in values for key in value)
+    if not names or len(names) > MAX_COLUMNS or clash(names, ""):
         return Scalar.JSON
-    if MISSING in columns or "" in columns:  # SQL has no such names
+    if MISSING in names or "" in names:  # SQL has no such names
         return Scalar.JSON
-    fields = ((name, value_type(each, depth + 1)) for name, each in columns.items())
-    partial = any(len(value) < len(columns) for value in values)
+    fields = ((n, value_type([value.get(n) for value in values], depth + 1)) for n in names)
+    partial = any(len(value) < len(names) for value in values)
     return StructOf(
         tuple((n, Scalar.JSON if t is Scalar.UNKNOWN else t) for n, t in fields), partial
     )
-
-
-def _map_reading(values: Sequence[dict[str, Json]], depth: int) -> ColumnType:
-    inner = [value for each in values for value in each.values()]
-    found = value_type(inner, depth + 1, maps=True)
-    return MapOf(Scalar.JSON if found is Scalar.UNKNOWN else found)
 
 
 def marked(column: ColumnType, values: Iterable[Json]) -> ColumnType:

@@ -86,11 +86,7 @@ class ActiveRuns:
     async def begin(
         self, run: str, start: Callable[..., Coroutine[object, object, Run]], user: str
     ) -> None:
-        """Begin to work on `run` for `user`, and return when the journal has it.
-
-        Raises:
-            ToolplanError: it cannot be run.
-        """
+        """Begin to work on `run` for `user`; return when the journal has it, or raise why not."""
         if len(self._active) >= MOST_RUNS:
             raise Refused(
                 "busy",

@@ -9,7 +9,7 @@ from starlette.responses import JSONResponse, Response
 from toolplan.base.errors import ToolplanError
 from toolplan.show.printable import printable
 
-_STATUS: Final = {
+STATUS: Final = {
     "unknown-run": 404,
     "unknown-tool": 404,
     "unknown-step": 404,
@@ -35,18 +35,12 @@ _STATUS: Final = {
     "storage": 503,
     "planner-failed": 502,
 }
+"""The status of the response by the code of the error."""
 PROBLEM: Final = "application/problem+json"
 
 
 class Refused(ToolplanError):
     """A request that cannot be done now; `code` decides the status."""
-
-
-def status_of(code: str) -> int:
-    """Return the status of the response for an error with `code`."""
-    if code in _STATUS:
-        return _STATUS[code]
-    return 502 if code.startswith("llm-") else 422
 
 
 def problem(code: str, detail: str, help_: str | None, status: int) -> dict[str, object]:

@@ -61,14 +61,10 @@ def page_routes(folder: Path) -> list[BaseRoute]:
     return [*pages, Mount("/", GZipMiddleware(StaticFiles(directory=folder)))]
 
 
-class SafeHeaders:
-    """An ASGI application that adds the headers for browsers to each response of another one."""
+def safe_headers(app: ASGIApp) -> ASGIApp:
+    """Return `app` with the headers for browsers in each response."""
 
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on."""
+    async def served(scope: Scope, receive: Receive, send: Send) -> None:
         path = str(scope.get("path", ""))
 
         async def send_with_headers(message: Message) -> None:
@@ -82,4 +78,6 @@ class SafeHeaders:
                 headers["cache-control"] = kept if lasts else "no-store"
             await send(message)
 
-        await self._app(scope, receive, send_with_headers)
+        await app(scope, receive, send_with_headers)
+
+    return served

@@ -32,10 +32,6 @@ def _user(request: Request) -> str:
     return request.app.state.sessions.user(request.headers)
 
 
-def _sessions(request: Request) -> Sessions:
-    return request.app.state.sessions
-
-
 TheStudio = Annotated[Studio, Depends(_studio)]
 User = Annotated[str, Depends(_user)]
 RunName = Annotated[str, Path(min_length=1, max_length=200)]
@@ -68,10 +64,9 @@ router = APIRouter(prefix=PREFIX, responses=_PROBLEM, dependencies=[Depends(_che
 
 
 @entrance.post("/session", status_code=204)
-async def enter(
-    given: wire.Session, request: Request, sessions: Annotated[Sessions, Depends(_sessions)]
-) -> Response:
+async def enter(given: wire.Session, request: Request) -> Response:
     """Exchange the one-time token of the printed address for a cookie."""
+    sessions: Sessions = request.app.state.sessions
     response = Response(status_code=204)
     sessions.enter(given.token, response, is_https=request.url.scheme == "https")
     return response
@@ -223,7 +218,6 @@ async def try_tool(
 
 
 def _text(seq: int, event: Event) -> str:
-    """Return one event as JSON, without its outputs."""
     kind, recorded = record_fields(event)
     fields: dict[str, Any] = {**recorded, "seq": seq, "kind": kind}
     if fields.get("failure") is not None:

@@ -6,29 +6,10 @@ from typing import Annotated, Literal, TypeAlias
 
 from pydantic import BaseModel, Field, JsonValue
 
-from toolplan_studio._wire import (
-    MOST_QUESTION,
-    MOST_TEXT,
-    Change,
-    Difference,
-    Digest,
-    EffectKind,
-    EffectOut,
-    FailureOut,
-    FlowOut,
-    FlowSource,
-    ForecastOut,
-    Given,
-    Graph,
-    Name,
-    Proposed,
-    RunStatus,
-    Shown,
-    StepStatus,
-)
+from toolplan_studio import _wire as wire
 
 
-class RunGiven(Given):
+class RunGiven(wire.Given):
     """A plan to run: the `text` of a checked plan, with the digest that was shown.
 
     `approve` approves it, if it has effects; without it such a run waits for a decision. With
@@ -36,18 +17,18 @@ class RunGiven(Given):
     `run` names the run: sent again with the same name, it starts nothing twice.
     """
 
-    text: Annotated[str, Field(max_length=MOST_TEXT)]
-    digest: Digest
+    text: Annotated[str, Field(max_length=wire.MOST_TEXT)]
+    digest: wire.Digest
     approve: bool = False
     values: bool = False
     run: Annotated[str, Field(pattern="^[0-9a-f]{32}$")] | None = None
 
 
-RunState: TypeAlias = RunStatus | Literal["interrupted", "no_worker", "parked", "refused"]
-ShownStepState: TypeAlias = StepStatus | Literal["interrupted", "not_run"]
+RunState: TypeAlias = wire.RunStatus | Literal["interrupted", "no_worker", "parked", "refused"]
+ShownStepState: TypeAlias = wire.StepStatus | Literal["interrupted", "not_run"]
 
 
-class RunLine(Shown):
+class RunLine(wire.Shown):
     """One line of the list of runs; `created_at` is in seconds since 1970.
 
     `state` is its status, or more exactly why a running run makes no progress, or who ended it;
@@ -56,7 +37,7 @@ class RunLine(Shown):
 
     run: str
     created_at: float
-    status: RunStatus
+    status: wire.RunStatus
     state: RunState
     note: str
     active: bool
@@ -65,14 +46,14 @@ class RunLine(Shown):
     tools: str
 
 
-class StrandedOut(Shown):
+class StrandedOut(wire.Shown):
     """Runs that no worker will continue, all of one queue: what is wrong, and what to do."""
 
     text: str
     help: str
 
 
-class RunList(Shown):
+class RunList(wire.Shown):
     """Runs, the newest first; `next` is the cursor of those after them, null at the end.
 
     A search ends after a while: `until` is the time of the last run that it looked at, and `next`
@@ -85,7 +66,7 @@ class RunList(Shown):
     stranded: list[StrandedOut]
 
 
-class DoubtOut(Shown):
+class DoubtOut(wire.Shown):
     """A call whose outcome is not known. A person decides about it."""
 
     step: str
@@ -93,11 +74,11 @@ class DoubtOut(Shown):
     attempt: int
     tool: str
     args: JsonValue
-    failure: FailureOut
+    failure: wire.FailureOut
     result: JsonValue
 
 
-class OriginOut(Shown):
+class OriginOut(wire.Shown):
     """Where a value of a call comes from.
 
     `label` says how far it is to be trusted, `needs` what its place needs, `asked` that it is less.
@@ -108,10 +89,10 @@ class OriginOut(Shown):
     needs: str
     asked: bool
     refs: list[str]
-    sources: list[FlowSource]
+    sources: list[wire.FlowSource]
 
 
-class CallOut(Shown):
+class CallOut(wire.Shown):
     """A call that waits until a person allows or refuses it; `digest` stands for its values.
 
     `shown` is the exact text of each argument, as in `EffectOut`. `choices` are the origins of what
@@ -121,7 +102,7 @@ class CallOut(Shown):
     step: str
     item: int | None
     tool: str
-    effects: EffectKind
+    effects: wire.EffectKind
     shown: dict[str, str]
     origins: dict[str, OriginOut]
     choices: dict[str, OriginOut]
@@ -129,13 +110,13 @@ class CallOut(Shown):
     warnings: list[str]
 
 
-class StepOut(Shown):
+class StepOut(wire.Shown):
     """The state of a step. `output` is null where it is large: then `output_left_out` is true."""
 
     state: ShownStepState
     output: JsonValue
     output_left_out: bool
-    error: FailureOut | None
+    error: wire.FailureOut | None
     started_at: float | None
     ended_at: float | None
     attempts: int
@@ -145,7 +126,7 @@ class StepOut(Shown):
     doubts: list[DoubtOut]
 
 
-class DecisionOut(Shown):
+class DecisionOut(wire.Shown):
     """A decision that the journal keeps. `by` is who decided; empty where it is not known."""
 
     kind: str
@@ -157,7 +138,7 @@ class DecisionOut(Shown):
     reason: str | None
 
 
-class RunOut(Shown):
+class RunOut(wire.Shown):
     """A run. `seq` is how many events it has: events from there on are new.
 
     `note` says who continues the run, or what it takes. `step_notes` has a sentence for each state
@@ -171,38 +152,38 @@ class RunOut(Shown):
     note: str
     plan: JsonValue
     plan_fault: str | None
-    graph: Graph
+    graph: wire.Graph
     steps: dict[str, StepOut]
     step_notes: dict[ShownStepState, str]
     output: JsonValue
     output_left_out: bool
-    error: FailureOut | None
+    error: wire.FailureOut | None
     answer: JsonValue
     answer_text: str | None
     started_at: float | None
     ended_at: float | None
     took_s: float | None
     approved_at: float | None
-    effects: list[EffectOut]
+    effects: list[wire.EffectOut]
     by_values: bool
     calls: list[CallOut]
-    flows: list[FlowOut]
+    flows: list[wire.FlowOut]
     decisions: list[DecisionOut]
     allowed: list[Literal["approve", "allow", "refuse", "decide", "cancel", "resume", "replan"]]
-    forecast: ForecastOut | None
+    forecast: wire.ForecastOut | None
     seq: int
 
 
-class ItemOut(Shown):
+class ItemOut(wire.Shown):
     """A call of a step with `for_each`."""
 
     item: int
     output: JsonValue
     attempts: int
-    failure: FailureOut | None
+    failure: wire.FailureOut | None
 
 
-class StepDetail(Shown):
+class StepDetail(wire.Shown):
     """A step with its output, and the calls that are over from `offset` on."""
 
     step: str
@@ -229,8 +210,8 @@ class EventOut(BaseModel):
     attempt: int | None = None
     attempts: int | None = None
     items: int | None = None
-    status: RunStatus | None = None
-    failure: FailureOut | None = None
+    status: wire.RunStatus | None = None
+    failure: wire.FailureOut | None = None
     decision: str | None = None
     done: float | None = None
     total: float | None = None
@@ -242,30 +223,30 @@ class EventOut(BaseModel):
     by: str | None = None
 
 
-class Approve(Given):
+class Approve(wire.Given):
     """Approve the waiting run, if its plan has the digest that was shown."""
 
     kind: Literal["approve"]
-    digest: Digest
+    digest: wire.Digest
 
 
-class Refuse(Given):
+class Refuse(wire.Given):
     """Refuse the waiting run: nothing of it runs. The reason goes back to the planner."""
 
     kind: Literal["refuse"]
-    digest: Digest
-    reason: Annotated[str, Field(max_length=MOST_QUESTION)] = ""
+    digest: wire.Digest
+    reason: Annotated[str, Field(max_length=wire.MOST_QUESTION)] = ""
 
 
-class ShownCall(Given):
+class ShownCall(wire.Given):
     """A call that waits, as it was shown."""
 
-    step: Name
+    step: wire.Name
     item: Annotated[int, Field(ge=0)] | None = None
-    digest: Digest
+    digest: wire.Digest
 
 
-class Allow(Given):
+class Allow(wire.Given):
     """Allow or refuse calls that wait, all of a step at once; the run continues.
 
     A step whose calls are refused fails, and the planner gets the reason.
@@ -274,45 +255,45 @@ class Allow(Given):
     kind: Literal["allow"]
     calls: Annotated[tuple[ShownCall, ...], Field(max_length=100_000)] = ()
     refused: Annotated[tuple[ShownCall, ...], Field(max_length=100_000)] = ()
-    reason: Annotated[str, Field(max_length=MOST_QUESTION)] = ""
+    reason: Annotated[str, Field(max_length=wire.MOST_QUESTION)] = ""
 
 
-class CallDecision(Given):
+class CallDecision(wire.Given):
     """A decision about a call in doubt.
 
     It was `done` and gave `output`, it is made `again`, or it `failed`.
     """
 
-    step: Name
+    step: wire.Name
     item: Annotated[int, Field(ge=0)] | None = None
     decision: Literal["done", "again", "failed"]
     output: JsonValue = None
 
 
-class Decide(Given):
+class Decide(wire.Given):
     """Decide about calls in doubt; the run continues."""
 
     kind: Literal["decide"]
     calls: Annotated[list[CallDecision], Field(min_length=1, max_length=1_000)]
 
 
-class Cancel(Given):
+class Cancel(wire.Given):
     """Cancel the run; it can be resumed."""
 
     kind: Literal["cancel"]
 
 
-class Resume(Given):
+class Resume(wire.Given):
     """Resume a run that was cancelled or interrupted; what is done is not done again."""
 
     kind: Literal["resume"]
 
 
-class Replan(Given):
+class Replan(wire.Given):
     """Ask the planner for another plan for the question of this run; nothing runs."""
 
     kind: Literal["replan"]
-    reason: Annotated[str, Field(max_length=MOST_QUESTION)] = ""
+    reason: Annotated[str, Field(max_length=wire.MOST_QUESTION)] = ""
 
 
 DecisionGiven: TypeAlias = Annotated[
@@ -320,15 +301,15 @@ DecisionGiven: TypeAlias = Annotated[
 ]
 
 
-class Decided(Shown):
+class Decided(wire.Shown):
     """What a decision did. `replanned` is a new proposal, with its `difference` from the plan."""
 
     run: RunLine
-    replanned: Proposed | None = None
-    difference: Difference | None = None
+    replanned: wire.Proposed | None = None
+    difference: wire.Difference | None = None
 
 
-class RunDiff(Shown):
+class RunDiff(wire.Shown):
     """Two runs side by side: `difference` is that of their plans.
 
     `results` are what differs in states, seconds, outputs, errors and decisions.
@@ -336,5 +317,5 @@ class RunDiff(Shown):
 
     before: RunLine
     after: RunLine
-    difference: Difference
-    results: list[Change]
+    difference: wire.Difference
+    results: list[wire.Change]

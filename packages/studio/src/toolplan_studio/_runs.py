@@ -32,22 +32,12 @@ from toolplan.plan.comparison import ABSENT, Absent
 from toolplan.plan.comparison import Change as Changed
 from toolplan.plan.path import Json
 from toolplan.storage.journal import RunEntry
-from toolplan_studio import _run_wire as wire
+from toolplan_studio import _run_wire as run_wire
+from toolplan_studio import _wire as wire
 from toolplan_studio._active import ActiveRuns
 from toolplan_studio._errors import Refused
-from toolplan_studio._run_wire import (
-    DecisionOut,
-    ItemOut,
-    RunLine,
-    RunList,
-    RunOut,
-    StepDetail,
-    StepOut,
-    StrandedOut,
-)
 from toolplan_studio._states import STEP_NOTES, run_note, shown_step_state
-from toolplan_studio._views import calls_view, effects_view, flows_view, forecast_view, graph_view
-from toolplan_studio._wire import Change, FailureOut
+from toolplan_studio._views import call_view, effects_view, flows_view, forecast_view, graph_view
 
 _SEARCH_S: Final = 0.2
 """Seconds in which a filter looks for runs before it answers with those it has found."""
@@ -84,22 +74,17 @@ class Moment(NamedTuple):
 
 
 def read_moment(app: App, run: str) -> Moment:
-    """Return a run as it is now.
-
-    Raises:
-        JournalError: there is no such run.
-    """
+    """Return a run as it is now; a JournalError where there is no such run."""
     journal = app.needed_journal()
     entry, events = journal.entry(run), journal.events(run)
     result = app.result(run, events)
     return Moment(replace(entry, status=result.status), events, result)
 
 
-def run_line(entry: RunEntry, app: App, active: ActiveRuns) -> RunLine:
-    """Return one line of the list of runs."""
+def run_line(entry: RunEntry, app: App, active: ActiveRuns) -> run_wire.RunLine:
     placed = app.workers.placed(entry.run) if entry.status is RunState.RUNNING else None
     is_active = _is_active(entry, active)
-    state: wire.RunState = entry.status.value
+    state: run_wire.RunState = entry.status.value
     if entry.status is RunState.CANCELLED:
         for event in app.needed_journal().events(entry.run)[-1:]:
             if isinstance(event, RunEnded) and event.failure and event.failure.code == "refused":
@@ -110,7 +95,7 @@ def run_line(entry: RunEntry, app: App, active: ActiveRuns) -> RunLine:
     elif entry.status is RunState.RUNNING and not is_active and entry.is_left:
         state = "interrupted"
     note = run_note(state, placed, is_active=is_active)
-    return RunLine.model_validate(
+    return run_wire.RunLine.model_validate(
         {**asdict(entry), "state": state, "note": note, "active": is_active}
     )
 
@@ -120,10 +105,12 @@ def _is_active(entry: RunEntry, active: ActiveRuns) -> bool:
     return entry.status is RunState.RUNNING and active.get(entry.run) is not None
 
 
-def run_list(app: App, active: ActiveRuns, only: Filter, limit: int, after: str) -> RunList:
+def run_list(
+    app: App, active: ActiveRuns, only: Filter, limit: int, after: str
+) -> run_wire.RunList:
     """Return the latest runs that pass a filter, or those after a cursor."""
     end = time.monotonic() + _SEARCH_S
-    found: list[RunLine] = []
+    found: list[run_wire.RunLine] = []
     until: float | None = None
     size = limit + 1 if only == Filter() else _SEARCHED
     for entry in _entries(app, size, after):
@@ -135,8 +122,8 @@ def run_list(app: App, active: ActiveRuns, only: Filter, limit: int, after: str)
             found += [line] if line.state == (only.state or line.state) else []
     else:
         after = ""  # there are no more
-    stranded = [StrandedOut.model_validate(each) for each in app.workers.stranded()]
-    return RunList(runs=found, next=after or None, until=until, stranded=stranded)
+    stranded = [run_wire.StrandedOut.model_validate(each) for each in app.workers.stranded()]
+    return run_wire.RunList(runs=found, next=after or None, until=until, stranded=stranded)
 
 
 def _entries(app: App, size: int, after: str) -> Iterator[RunEntry]:
@@ -156,7 +143,14 @@ def _passes(entry: RunEntry, only: Filter, app: App) -> bool:
     is_said = text in f"{entry.run} {entry.question}".casefold()
     if is_said and not only.tool:
         return True
-    steps = _steps(entry.run, app)
+    try:
+        plan = app.needed_journal().record(entry.run).plan
+    except ToolplanError:
+        plan = None
+    listed = plan.get("steps") if isinstance(plan, dict) else None
+    steps = [
+        each for each in (listed if isinstance(listed, list) else []) if isinstance(each, dict)
+    ]
     if only.tool and only.tool not in {str(each.get("tool")) for each in steps}:
         return False
     return is_said or any(
@@ -164,18 +158,7 @@ def _passes(entry: RunEntry, only: Filter, app: App) -> bool:
     )
 
 
-def _steps(run: str, app: App) -> list[dict[str, Json]]:
-    """Return the steps of a run as its plan says them; none where it cannot be read."""
-    try:
-        plan = app.needed_journal().record(run).plan
-    except ToolplanError:
-        return []
-    steps = plan.get("steps") if isinstance(plan, dict) else None
-    return [each for each in steps if isinstance(each, dict)] if isinstance(steps, list) else []
-
-
-def run_view(app: App, run: str, active: ActiveRuns) -> RunOut:
-    """Return a run with its plan, its steps and its answer."""
+def run_view(app: App, run: str, active: ActiveRuns) -> run_wire.RunOut:
     moment = read_moment(app, run)
     entry, events, kept = moment
     record = app.needed_journal().record(run).plan
@@ -184,7 +167,7 @@ def run_view(app: App, run: str, active: ActiveRuns) -> RunOut:
     allowed = allowed_decisions(moment, active, placed)
     output, is_left_out = limited(kept.output)
     plan = kept.plan
-    return RunOut(
+    return run_wire.RunOut(
         line=line,
         note=run_note(line.state, placed, allowed, is_active=line.active),
         plan=record,
@@ -203,7 +186,7 @@ def run_view(app: App, run: str, active: ActiveRuns) -> RunOut:
         approved_at=kept.approved_at,
         effects=effects_view(plan, app.tools),
         by_values=any(isinstance(each, ApprovalStaged) for each in events),
-        calls=calls_view(kept.effects, app.tools),
+        calls=[call_view(each, app.tools) for each in kept.effects],
         flows=flows_view(plan),
         decisions=_decisions(events),
         allowed=allowed,
@@ -240,9 +223,9 @@ def allowed_decisions(moment: Moment, active: ActiveRuns, placed: Placed | None)
     return [name for name, is_allowed in allowed.items() if is_allowed]
 
 
-def _decisions(events: Iterable[Event]) -> list[DecisionOut]:
+def _decisions(events: Iterable[Event]) -> list[run_wire.DecisionOut]:
     """Return the decisions, in order, each with its author where that is known."""
-    found: list[DecisionOut] = []
+    found: list[run_wire.DecisionOut] = []
     for event in events:
         said: dict[str, Any] = {"digest": None, "step": None, "item": None, "reason": None}
         match event:
@@ -257,30 +240,27 @@ def _decisions(events: Iterable[Event]) -> list[DecisionOut]:
                 said |= {"kind": "refuse" if code == "refused" else "cancel", "reason": message}
             case _:
                 continue
-        found.append(DecisionOut(**said, by=str(getattr(event, "by", "")), at=event.at))
+        found.append(run_wire.DecisionOut(**said, by=str(getattr(event, "by", "")), at=event.at))
     return found
 
 
-def failure_view(failure: Failure | None) -> FailureOut | None:
-    """Return a failure as the API shows it."""
-    return None if failure is None else FailureOut.model_validate(failure)
+def failure_view(failure: Failure | None) -> wire.FailureOut | None:
+    return None if failure is None else wire.FailureOut.model_validate(failure)
 
 
-def _step(step: StepRun, run: wire.RunState) -> StepOut:
+def _step(step: StepRun, run: run_wire.RunState) -> run_wire.StepOut:
     """Return the state of a step of a run that has the state `run`, without a large output."""
     output, is_left_out = limited(step.output)
     state = shown_step_state(run, step.state.value)
-    return StepOut.model_validate(
+    return run_wire.StepOut.model_validate(
         {**asdict(step), "state": state, "output": output, "output_left_out": is_left_out}
     )
 
 
-def step_detail(app: App, active: ActiveRuns, run: str, step: str, offset: int) -> StepDetail:
-    """Return a step with its whole output, and some of its items.
-
-    Raises:
-        Refused: the run has no such step.
-    """
+def step_detail(
+    app: App, active: ActiveRuns, run: str, step: str, offset: int
+) -> run_wire.StepDetail:
+    """Return a step with its whole output, and some of its items; a Refused if there is none."""
     entry, events, kept = read_moment(app, run)
     state = kept.steps.get(step)
     if state is None:
@@ -289,11 +269,11 @@ def step_detail(app: App, active: ActiveRuns, run: str, step: str, offset: int) 
         each.item: each for each in events if isinstance(each, ItemEnded) and each.step == step
     }
     shown = sorted(items)[offset : offset + MOST_ITEMS]
-    return StepDetail(
+    return run_wire.StepDetail(
         step=step,
         state=_step(state, run_line(entry, app, active).state),
         output=state.output,
-        items=[ItemOut.model_validate(items[at]) for at in shown],
+        items=[run_wire.ItemOut.model_validate(items[at]) for at in shown],
         offset=offset,
         total=len(items),
     )
@@ -307,17 +287,14 @@ def limited(value: Json) -> tuple[Json, bool]:
     return (None if is_large else value), is_large
 
 
-def result_changes(app: App, active: ActiveRuns, before: str, after: str) -> list[Change]:
+def result_changes(app: App, active: ActiveRuns, before: str, after: str) -> list[wire.Change]:
     """Compare the results of two runs; each change has the pointer of its value.
 
     A value that is too large to be shown is compared whole, and shown as null.
-
-    Raises:
-        JournalError: there is no such run.
     """
     one, other = _results(app, active, before), _results(app, active, after)
     return [
-        Change.model_validate(Changed(place, _shown(place, one), _shown(place, other)))
+        wire.Change.model_validate(Changed(place, _shown(place, one), _shown(place, other)))
         for place in {**one, **other}
         if (place in one) != (place in other) or _text(one.get(place)) != _text(other.get(place))
     ]

@@ -7,7 +7,7 @@ import json
 import logging
 import re
 import secrets
-from collections.abc import AsyncGenerator, Callable, Collection, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from typing import Any, Final
@@ -28,18 +28,16 @@ from toolplan.mcp_server.http.guard import Guard, Rules
 from toolplan.mcp_server.http.serving import CannotServe, checked_rules, kept_secret, serve_http
 from toolplan.show.printable import printable
 from toolplan_studio._active import ActiveRuns
-from toolplan_studio._errors import problem, problem_response, status_of
-from toolplan_studio._page import STATIC, SafeHeaders, page_routes
+from toolplan_studio._errors import STATUS, problem, problem_response
+from toolplan_studio._page import STATIC, page_routes, safe_headers
 from toolplan_studio._routes import SHOWN_ELSEWHERE, entrance, router
 from toolplan_studio._session import Sessions
 from toolplan_studio._studio import Studio
 
 logger = logging.getLogger("toolplan")
-
 DEFAULT_PORT: Final = 8321
 TOKEN: Final = "TOOLPLAN_STUDIO_TOKEN"  # noqa: S105 — the name of a variable
 KEY: Final = "studio.key"
-
 _KEY_SIZE: Final = 32
 _HEADER: Final = re.compile(r"[A-Za-z0-9-]{1,100}")
 _MOST_FAULTS: Final = 3
@@ -72,7 +70,14 @@ async def serve(
         CannotServe: the address is not safe or not free, or the token is weak.
         ToolplanError: an option is wrong.
     """
-    rules = checked_rules(host, token, [*map(_host_of, origins)], origins)
+    hosts: list[str] = []
+    for origin in origins:
+        parts = urlsplit(origin)
+        if parts.scheme not in ("http", "https") or not parts.hostname or parts.path.strip("/"):
+            said = f"{origin!r} is not an address of pages."
+            raise CannotServe("usage", said, "As in https://plans.example.")
+        hosts.append(f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname)
+    rules = checked_rules(host, token, hosts, origins)
     if user_header is not None and not _HEADER.fullmatch(user_header):
         raise ToolplanError(
             "usage", f"{user_header!r} is not the name of a header.", "As in X-Forwarded-User."
@@ -84,21 +89,6 @@ async def serve(
             on_ready(f"{url}/#token={sessions.one_time_token()}")
 
     await serve_http(http_app(app, sessions, rules), host, port, ready)
-
-
-def link_address(host: str, port: int, origins: Sequence[str], token: str | None) -> str:
-    """Return an address that lets one more browser into the studio that is served there.
-
-    Raises:
-        ToolplanError: the port is not known, or the key of sessions cannot be read.
-    """
-    if port == 0 and not origins:
-        raise ToolplanError(
-            "usage", "--link needs the port of the studio that runs.", "Name it with --port."
-        )
-    shown = f"[{host}]" if ":" in host else host
-    address = origins[0].rstrip("/") if origins else f"http://{shown}:{port}"
-    return f"{address}/#token={Sessions(session_key(token)).one_time_token()}"
 
 
 def http_app(
@@ -121,7 +111,12 @@ def http_app(
     served.state.sessions = sessions
     served.router.routes.extend(page_routes(page))
     # a token is exchanged for a cookie: the guard does not ask for it with each request
-    return SafeHeaders(Guard(served, replace(rules, token=None), _refusal))
+    guard = Guard(
+        served,
+        replace(rules, token=None),
+        lambda status, code, message: problem(code, message, None, status),
+    )
+    return safe_headers(guard)
 
 
 def session_key(token: str | None, folder: Path | None = None) -> bytes:
@@ -140,19 +135,6 @@ def session_key(token: str | None, folder: Path | None = None) -> bytes:
     if len(key) != _KEY_SIZE:
         raise ToolplanError("storage", f"The file {path} is damaged.", "Delete it.")
     return key
-
-
-def _host_of(origin: str) -> str:
-    parts = urlsplit(origin)
-    if parts.scheme not in ("http", "https") or not parts.hostname or parts.path.strip("/"):
-        raise CannotServe(
-            "usage", f"{origin!r} is not an address of pages.", "As in https://plans.example."
-        )
-    return f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
-
-
-def _refusal(status: int, code: str, message: str) -> object:
-    return problem(code, message, None, status)
 
 
 def openapi_text() -> str:
@@ -198,19 +180,18 @@ def _api(lifespan: Callable[[FastAPI], AbstractAsyncContextManager[None]] | None
 
 
 async def _refused(_: Request, error: ToolplanError) -> Response:
-    return problem_response(error.code, error.message, status_of(error.code), error.help)
+    status = STATUS.get(error.code, 502 if error.code.startswith("llm-") else 422)
+    return problem_response(error.code, error.message, status, error.help)
 
 
 async def _invalid(_: Request, error: RequestValidationError) -> Response:
-    found = [_fault(each) for each in error.errors()]
+    found = [
+        printable(f"{'.'.join(map(str, each['loc']))}: {each['msg']}")[:300]
+        for each in error.errors()
+    ]
     shown = "; ".join(found[:_MOST_FAULTS])
     more = f"; and {len(found) - _MOST_FAULTS} more" if len(found) > _MOST_FAULTS else ""
     return problem_response("bad-request", f"{shown}{more}.", 422)
-
-
-def _fault(error: dict[str, Any]) -> str:
-    place = ".".join(str(each) for each in error["loc"])
-    return printable(f"{place}: {error['msg']}")[:300]
 
 
 async def _http(_: Request, error: HTTPException) -> Response:

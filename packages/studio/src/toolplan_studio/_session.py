@@ -21,6 +21,7 @@ from toolplan_studio._errors import Refused
 COOKIE: Final = "toolplan_studio"
 LASTS_S: Final = 7 * 24 * 3600
 """Lifetime of a cookie, in seconds."""
+_HOW_TO_ENTER: Final = "Open the address that `toolplan studio --link` prints."
 _MOST_NAME: Final = 200
 _ONCE_S: Final = 900
 """Lifetime of a one-time token, in seconds."""
@@ -55,17 +56,10 @@ class Sessions:
         return f"{made}.{self._signature('once', made)}"
 
     def enter(self, token: str, response: Response, *, is_https: bool) -> None:
-        """Set the cookie for a valid token.
-
-        Raises:
-            Refused: it is not valid.
-        """
+        """Set the cookie for a valid token; a Refused where it is not valid."""
         if not (self._is_known(token) or self._is_first_use(token)):
-            raise Refused(
-                "unauthorised",
-                "The token is not valid, or was used before.",
-                "Open the address that `toolplan studio --link` prints.",
-            )
+            said = "The token is not valid, or was used before."
+            raise Refused("unauthorised", said, _HOW_TO_ENTER)
         end = int(time.time()) + LASTS_S
         response.set_cookie(
             COOKIE,
@@ -78,20 +72,17 @@ class Sessions:
         )
 
     def check(self, cookie: str | None, authorization: str | None) -> None:
-        """Check the credentials of a request.
-
-        Raises:
-            Refused: neither a valid cookie nor the token.
-        """
+        """Check the credentials of a request; a Refused without a valid cookie or the token."""
         kind, _, given = (authorization or "").partition(" ")
-        is_bearer = kind.casefold() == "bearer" and self._is_known(given.strip())
-        if is_bearer or self._is_valid(cookie or ""):
+        if kind.casefold() == "bearer" and self._is_known(given.strip()):
             return
-        raise Refused(
-            "unauthorised",
-            "This browser has no session, or it has ended.",
-            "Open the address that `toolplan studio --link` prints.",
-        )
+        end, _, signature = (cookie or "").partition(".")
+        is_time = end.isascii() and end.isdecimal() and len(end) < 15
+        is_signed = _same(signature, self._signature("session", end))
+        if is_time and is_signed and int(end) > time.time():
+            return
+        said = "This browser has no session, or it has ended."
+        raise Refused("unauthorised", said, _HOW_TO_ENTER)
 
     def user(self, headers: Mapping[str, str]) -> str:
         """Return the user who sends a request; empty where there is only one user.
@@ -109,12 +100,6 @@ class Sessions:
                 "The proxy before the studio must set it for every request.",
             )
         return name
-
-    def _is_valid(self, cookie: str) -> bool:
-        end, _, signature = cookie.partition(".")
-        if not (end.isascii() and end.isdecimal() and len(end) < 15 and int(end) > time.time()):
-            return False
-        return _same(signature, self._signature("session", end))
 
     def _is_known(self, token: str) -> bool:
         return self._token is not None and _same(token, self._token)

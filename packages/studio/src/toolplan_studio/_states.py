@@ -63,11 +63,8 @@ def run_note(
 ) -> str:
     """Describe the state of a run, who continues it, and what a person can do.
 
-    Args:
-        state: its state.
-        placed: its queue, if workers have it.
-        allowed: the decisions that the page offers.
-        is_active: whether this studio works on it.
+    `placed` is its queue, if workers have it; `allowed` are the decisions that the page offers;
+    `is_active` says whether this studio works on it.
     """
     if is_active:
         return "This studio runs it."

@@ -17,7 +17,7 @@ from fastapi.sse import ServerSentEvent
 from msgspec.structs import replace
 
 from toolplan.app.app import App
-from toolplan.app.results import AskResult, CheckResult, RunResult
+from toolplan.app.results import AskResult, RunResult
 from toolplan.app.resume import cancel
 from toolplan.base.errors import ToolplanError
 from toolplan.base.extras import own_version
@@ -25,7 +25,7 @@ from toolplan.base.threads import in_thread
 from toolplan.compiler import parse
 from toolplan.compiler.lint import lint_tools
 from toolplan.compiler.rules.invented_literal import EARLIER
-from toolplan.events import Event, RunState
+from toolplan.events import RunState
 from toolplan.plan.canonical import load
 from toolplan.plan.comparison import compare_plans
 from toolplan.plan.diagnostics import Diagnostic, Severity
@@ -36,50 +36,14 @@ from toolplan.planners.context import PlannerContext
 from toolplan.planners.offline import example_questions, offline_planner
 from toolplan.policy.approval import Approver, said_yes
 from toolplan.policy.consent import Effect, ValueApproval
-from toolplan.policy.execution_plan import ExecutionPlan
 from toolplan.schema.tool import Effects
-from toolplan.storage.journal import RunEntry
+from toolplan.storage.journal import JournalError, RunEntry
+from toolplan_studio import _run_wire as run_wire
+from toolplan_studio import _runs as runs
+from toolplan_studio import _views as views
+from toolplan_studio import _wire as wire
 from toolplan_studio._active import ActiveRuns, wait_for_person
 from toolplan_studio._errors import Refused
-from toolplan_studio._run_wire import (
-    Allow,
-    Approve,
-    CallDecision,
-    Cancel,
-    Decide,
-    Decided,
-    DecisionGiven,
-    Refuse,
-    Replan,
-    Resume,
-    RunDiff,
-    RunGiven,
-    RunLine,
-)
-from toolplan_studio._runs import (
-    allowed_decisions,
-    failure_view,
-    read_moment,
-    result_changes,
-    run_line,
-)
-from toolplan_studio._views import (
-    checked_view,
-    chosen_effects,
-    node_view,
-    plan_json_text,
-    proposed_view,
-    tool_view,
-)
-from toolplan_studio._wire import (
-    About,
-    CheckedPlan,
-    Difference,
-    Proposed,
-    Question,
-    ToolList,
-    Tried,
-)
 
 logger = logging.getLogger("toolplan")
 
@@ -109,11 +73,10 @@ class Studio:
 
     # Plans
 
-    async def about(self, user: str) -> About:
-        """Return the facts about this studio."""
+    async def about(self, user: str) -> wire.About:
         tools, today = self.app.tools, date.today().isoformat()
         offline = offline_planner(PlannerContext(Path()))
-        return About(
+        return wire.About(
             version=own_version(),
             user=user,
             tools=len(tools),
@@ -122,11 +85,10 @@ class Studio:
             examples=[*await example_questions(offline, tools, today)],
         )
 
-    async def ask(self, given: Question) -> Proposed:
-        """Return a plan for a question, or why there is none; run nothing."""
+    async def ask(self, given: wire.Question) -> wire.Proposed:
         return await self._proposed(partial(self.app.plan, given.question), given)
 
-    async def ask_streamed(self, given: Question) -> AsyncIterator[ServerSentEvent]:
+    async def ask_streamed(self, given: wire.Question) -> AsyncIterator[ServerSentEvent]:
         """Yield the steps of a plan while it is written (`step`), and then `plan` or `problem`."""
         steps: asyncio.Queue[Step | None] = asyncio.Queue()
         plan = partial(self.app.plan, given.question, on_step=steps.put_nowait)
@@ -134,7 +96,7 @@ class Studio:
         asking.add_done_callback(lambda _: steps.put_nowait(None))
         try:
             while (step := await steps.get()) is not None:
-                shown = node_view(step, self.app.tools)
+                shown = views.node_view(step, self.app.tools)
                 yield ServerSentEvent(raw_data=shown.model_dump_json(), event="step")
             proposed = asking.result()
         except ToolplanError as error:
@@ -146,8 +108,8 @@ class Studio:
             asking.cancel()
 
     async def _proposed(
-        self, plan: Callable[..., Awaitable[AskResult]], given: Question
-    ) -> Proposed:
+        self, plan: Callable[..., Awaitable[AskResult]], given: wire.Question
+    ) -> wire.Proposed:
         try:
             asked = await plan(today=given.today, conversation=given.conversation)
         except ToolplanError:
@@ -161,42 +123,35 @@ class Studio:
             ) from None
         return await in_thread(self._proposed_view, asked)
 
-    def _proposed_view(self, asked: AskResult) -> Proposed:
+    def _proposed_view(self, asked: AskResult) -> wire.Proposed:
         text: str | None = None
         if asked.plan is not None:
-            text = plan_json_text(asked.plan.plan)
+            text = views.plan_json_text(asked.plan.plan)
         elif isinstance(asked.proposal, Draft):
             text, dialect = asked.proposal.text, asked.proposal.dialect
             read = None if dialect == TOOLPLAN else parse(text, dialect, self.app.tools).plan
-            text = text if read is None else plan_json_text(read)
-        return proposed_view(asked, None if text is None else self.check(text, TOOLPLAN))
+            text = text if read is None else views.plan_json_text(read)
+        return views.proposed_view(asked, None if text is None else self.check(text, TOOLPLAN))
 
-    def check(self, text: str, dialect: str) -> CheckedPlan:
-        """Return a plan as checked, with its problems."""
+    def check(self, text: str, dialect: str) -> wire.CheckedPlan:
         checked = self.app.check(text, dialect=dialect)
         written = parse(text, dialect, self.app.tools).plan if checked.plan is None else None
         forecast = None
         if checked.plan is not None and self.app.journal is not None:
             forecast = self.app.forecast(checked.plan)
-        return checked_view(checked, written, forecast, self.app.tools)
+        return views.checked_view(checked, written, forecast, self.app.tools)
 
-    def compare(self, before: str, after: str) -> Difference:
-        """Return the differences between two plans.
-
-        Raises:
-            Refused: one is no plan.
-        """
+    def compare(self, before: str, after: str) -> wire.Difference:
+        """Return the differences between two plans; a Refused where one is no plan."""
         return _difference(_plan(before, "before"), _plan(after, "after"))
 
     # Runs
 
-    async def start(self, given: RunGiven, user: str) -> RunLine:
-        """Run a plan, if it is the one that was shown.
-
-        Raises:
-            Refused: it is another one.
-        """
-        plan = _without_foreign_notes(await in_thread(self.app.check, given.text))
+    async def start(self, given: run_wire.RunGiven, user: str) -> run_wire.RunLine:
+        """Run a plan, if it is the one that was shown; a Refused where it is another one."""
+        plan = (await in_thread(self.app.check, given.text)).needed()
+        metadata = {key: plan.plan.metadata[key] for key in _KEPT if key in plan.plan.metadata}
+        plan = replace(plan, plan=replace(plan.plan, metadata=metadata))
         _check_digest(given.digest, plan.digest)
         name = given.run or uuid.uuid4().hex
         approve: Approver | ValueApproval = wait_for_person
@@ -206,44 +161,35 @@ class Studio:
             approve = ValueApproval()  # no person is asked: the run ends as one that waits
         run = partial(self.app.run, plan, run_id=name, approve=approve)
         async with self.active.lock(name):
-            if given.run is None or not await self._is_started(name, plan.digest):
+            try:  # the same request may have come before
+                _check_digest(plan.digest, (await self._entry(name)).digest)
+            except JournalError as error:
+                if error.code != "unknown-run":
+                    raise
                 await self.active.begin(name, run, user)
         return await self.line(name)
 
-    async def _is_started(self, name: str, digest: str) -> bool:
-        """Return whether the run was started when its request came before, or refuse its name."""
-        try:
-            found = (await self._entry(name)).digest
-        except ToolplanError as error:
-            if error.code != "unknown-run":
-                raise
-            return False
-        _check_digest(digest, found)
-        return True
-
-    async def line(self, run: str) -> RunLine:
-        """Return the line of a run in the list."""
-        return await in_thread(run_line, await self._entry(run), self.app, self.active)
+    async def line(self, run: str) -> run_wire.RunLine:
+        return await in_thread(runs.run_line, await self._entry(run), self.app, self.active)
 
     async def _entry(self, run: str) -> RunEntry:
         return await in_thread(self.app.needed_journal().entry, run)
 
-    async def compare_runs(self, before: str, after: str) -> RunDiff:
-        """Return two runs side by side."""
+    async def compare_runs(self, before: str, after: str) -> run_wire.RunDiff:
         journal = self.app.needed_journal()
         one, other = [load(journal.record(each).plan).plan for each in (before, after)]
         if one is None or other is None:
             raise Refused("not-found", "The plan of a run cannot be read.")
-        return RunDiff(
+        return run_wire.RunDiff(
             before=await self.line(before),
             after=await self.line(after),
             difference=_difference(one, other),
-            results=await in_thread(result_changes, self.app, self.active, before, after),
+            results=await in_thread(runs.result_changes, self.app, self.active, before, after),
         )
 
     # Decisions
 
-    async def decide(self, run: str, given: DecisionGiven, user: str) -> Decided:
+    async def decide(self, run: str, given: run_wire.DecisionGiven, user: str) -> run_wire.Decided:
         """Carry out the decision of a person about a run.
 
         Raises:
@@ -252,49 +198,56 @@ class Studio:
         async with self.active.lock(run):
             if (await self._entry(run)).status is not RunState.RUNNING:
                 await self.active.wait(run)  # the page shows it since the journal says so
-            if isinstance(given, Cancel):
+            if isinstance(given, run_wire.Cancel):
                 await self._cancel(run, user)
             else:
                 await self._decide(await self._allowing(run, given.kind), given, user)
-        if isinstance(given, Replan) or (isinstance(given, Refuse) and given.reason):
+        if isinstance(given, run_wire.Replan) or (
+            isinstance(given, run_wire.Refuse) and given.reason
+        ):
             return await self._replanned(run, given.reason)
-        return Decided(run=await self.line(run))
+        return run_wire.Decided(run=await self.line(run))
 
     async def _decide(
         self,
         kept: RunResult,
-        given: Approve | Allow | Refuse | Decide | Resume | Replan,
+        given: run_wire.Approve
+        | run_wire.Allow
+        | run_wire.Refuse
+        | run_wire.Decide
+        | run_wire.Resume
+        | run_wire.Replan,
         user: str,
     ) -> None:
         run = kept.run
         match given:
-            case Approve():
+            case run_wire.Approve():
                 _check_digest(given.digest, kept.digest)
                 if kept.plan is not None:
                     _check_digest(given.digest, kept.plan.digest)
                 await self._resume(run, user, given.digest)
-            case Allow():
-                allowed, denied = chosen_effects(kept.effects, given)
+            case run_wire.Allow():
+                allowed, denied = views.chosen_effects(kept.effects, given)
                 await self._resume(run, user, allow=allowed, deny=denied, reason=given.reason)
-            case Refuse():
+            case run_wire.Refuse():
                 _check_digest(given.digest, kept.digest)
                 await self._end(run, given.reason or "no reason was given", user)
-            case Decide():
+            case run_wire.Decide():
                 calls = [(_place(call), call) for call in given.calls]
                 retry = [place for place, call in calls if call.decision == "again"]
                 abort = [place for place, call in calls if call.decision == "failed"]
                 done = {place: call.output for place, call in calls if call.decision == "done"}
                 await self._resume(run, user, retry=retry, abort=abort, resolve=done)
-            case Resume():
+            case run_wire.Resume():
                 await self._resume(run, user)
-            case Replan():
+            case run_wire.Replan():
                 pass  # another plan changes nothing of this run
 
     async def _allowing(self, run: str, kind: str) -> RunResult:
         """Return a run about which `kind` may be decided now, or refuse the decision."""
-        moment = await in_thread(read_moment, self.app, run)
+        moment = await in_thread(runs.read_moment, self.app, run)
         placed = await in_thread(self.app.workers.placed, run)
-        if kind not in allowed_decisions(moment, self.active, placed):
+        if kind not in runs.allowed_decisions(moment, self.active, placed):
             state = moment.entry.status.value.replace("_", " ")
             message = f"There is nothing to {kind}: the run is {state}."
             help_ = "Look at the run again: it shows what can be decided about it."
@@ -331,7 +284,7 @@ class Studio:
         journal = self.app.needed_journal()
         await in_thread(cancel, journal, run, reason, user, time.time())
 
-    async def _replanned(self, run: str, reason: str) -> Decided:
+    async def _replanned(self, run: str, reason: str) -> run_wire.Decided:
         """Ask the planner for another plan for the question of a run."""
         journal = self.app.needed_journal()
         record = await in_thread(journal.record, run)
@@ -340,30 +293,29 @@ class Studio:
         query = None if before is None else before.metadata.get("query")
         line = await self.line(run)
         if before is None or not isinstance(query, str) or not query:
-            return Decided(run=line)
+            return run_wire.Decided(run=line)
         day = before.metadata.get("reference_date")
-        asked = Question(question=query, today=day if isinstance(day, str) else None)
-        tried = _attempt(before, reason, events)
+        asked = wire.Question(question=query, today=day if isinstance(day, str) else None)
+        found: tuple[Diagnostic, ...] = ()
+        if reason:
+            said = f"A person refused the plan: {reason}"
+            found = (Diagnostic("refused", Severity.ERROR, said),)
+        tried = Attempt(Draft(views.plan_json_text(before)), found, tuple(events))
         proposed = await self._proposed(partial(self.app.plan, query, tried=[tried]), asked)
         written = None if proposed.checked is None else proposed.checked.plan
         after = None if written is None else load(written).plan
         difference = None if after is None else _difference(before, after)
-        return Decided(run=line, replanned=proposed, difference=difference)
+        return run_wire.Decided(run=line, replanned=proposed, difference=difference)
 
     # Tools
 
-    def tools(self) -> ToolList:
-        """Return the tools, with the problems of planning with them."""
+    def tools(self) -> wire.ToolList:
         tools = self.app.tools
         findings = lint_tools(tools)
-        return ToolList(tools=[tool_view(tool, findings) for tool in tools.values()])
+        return wire.ToolList(tools=[views.tool_view(tool, findings) for tool in tools.values()])
 
-    async def try_tool(self, name: str, args: dict[str, Json]) -> Tried:
-        """Call a tool that only reads, as a plan of one step.
-
-        Raises:
-            Refused: there is no such tool, or it may change something.
-        """
+    async def try_tool(self, name: str, args: dict[str, Json]) -> wire.Tried:
+        """Call a tool, as a plan of one step; a Refused where it may change something."""
         tool = self.app.tools.get(name)
         if tool is None:
             raise Refused("unknown-tool", f"There is no tool {name!r}.")
@@ -375,11 +327,11 @@ class Studio:
             )
         step = Step("try", name, {key: Literal(value) for key, value in args.items()})
         ended = await self.app.run(Plan((step,), metadata={"query": f"Try {name}"}))
-        return Tried(
+        return wire.Tried(
             run=ended.run,
             status=ended.status.value,
             output=ended.steps["try"].output,
-            error=failure_view(ended.steps["try"].error or ended.error),
+            error=runs.failure_view(ended.steps["try"].error or ended.error),
             took_s=ended.took_s,
         )
 
@@ -391,12 +343,6 @@ def _plan(text: str, name: str) -> Plan:
     return found
 
 
-def _without_foreign_notes(checked: CheckResult) -> ExecutionPlan:
-    plan = checked.needed()
-    metadata = {key: plan.plan.metadata[key] for key in _KEPT if key in plan.plan.metadata}
-    return replace(plan, plan=replace(plan.plan, metadata=metadata))
-
-
 def _check_digest(shown: str, found: str) -> None:
     if found != shown:
         raise Refused(
@@ -406,16 +352,9 @@ def _check_digest(shown: str, found: str) -> None:
         )
 
 
-def _place(call: CallDecision) -> str:
+def _place(call: run_wire.CallDecision) -> str:
     return call.step if call.item is None else f"{call.step}:{call.item}"
 
 
-def _difference(before: Plan, after: Plan) -> Difference:
-    return Difference.model_validate(compare_plans(before, after))
-
-
-def _attempt(plan: Plan, reason: str, events: Sequence[Event]) -> Attempt:
-    found: tuple[Diagnostic, ...] = ()
-    if reason:
-        found = (Diagnostic("refused", Severity.ERROR, f"A person refused the plan: {reason}"),)
-    return Attempt(Draft(plan_json_text(plan)), found, tuple(events))
+def _difference(before: Plan, after: Plan) -> wire.Difference:
+    return wire.Difference.model_validate(compare_plans(before, after))

@@ -26,10 +26,9 @@ from toolplan.policy.consent import Effect, Origin, needs_values
 from toolplan.policy.execution_plan import ExecutionPlan
 from toolplan.schema.tool import Effects, Tool, Toolbox
 from toolplan.show.approval_view import BY_DEFAULT, approval_json
-from toolplan.show.diagnostics import Located
 from toolplan.show.exact import exact_text, mixed_scripts
 from toolplan.show.flow_view import flow_to_json
-from toolplan.show.printable import harmless_json, printable
+from toolplan.show.printable import harmless_json
 from toolplan.show.step_text import condition_words
 from toolplan.tools.pins import Absent, RefusedTool, SourcedTool
 from toolplan_studio import _run_wire as run_wire
@@ -41,7 +40,6 @@ MOST_DIAGNOSTICS: Final = 200
 
 
 def plan_json_text(plan: Plan) -> str:
-    """Return a plan as the text that a person edits."""
     return json.dumps(dump(plan), indent=2, ensure_ascii=False)
 
 
@@ -50,14 +48,11 @@ def proposed_view(asked: AskResult, checked: wire.CheckedPlan | None) -> wire.Pr
     proposal = asked.proposal
     outcome: wire.Outcome = "refusal"
     clarification = planner = None
-    match proposal:
-        case Draft():
-            outcome = "problems" if asked.plan is None else "plan"
-            planner = proposal.planner or None
-        case Clarification():
-            outcome, clarification = "clarification", wire.ClarificationOut.model_validate(proposal)
-        case _:
-            pass
+    if isinstance(proposal, Draft):
+        outcome = "problems" if asked.plan is None else "plan"
+        planner = proposal.planner or None
+    elif isinstance(proposal, Clarification):
+        outcome, clarification = "clarification", wire.ClarificationOut.model_validate(proposal)
     return wire.Proposed(
         outcome=outcome,
         question=asked.question.text,
@@ -74,7 +69,9 @@ def checked_view(
     checked: CheckResult, written: Plan | None, forecast: Forecast | None, tools: Toolbox
 ) -> wire.CheckedPlan:
     """Return a checked plan; where it has errors, `written` is as much as could be read."""
-    plan, text = checked.plan, checked.text
+    plan, text, located = checked.plan, checked.text, checked.located
+    if len(located) > MOST_DIAGNOSTICS:
+        located = sorted(located, key=lambda each: not each.diagnostic.blocks)[:MOST_DIAGNOSTICS]
     shown = written if plan is None else plan.plan
     needs_approval = plan is not None and bool(plan.effects)
     return wire.CheckedPlan(
@@ -84,7 +81,12 @@ def checked_view(
         plan=None if shown is None else dump(shown),
         graph=graph_view(shown, tools, checked.diagnostics),
         understood=_understood(shown),
-        diagnostics=_diagnostics(checked.located, text),
+        diagnostics=[
+            wire.DiagnosticOut.model_validate(
+                {**diagnostic_to_json(each.diagnostic), "place": _place(each.span, text)}
+            )
+            for each in located
+        ],
         effects=effects_view(plan, tools),
         flows=flows_view(plan),
         needs_approval=needs_approval,
@@ -94,30 +96,13 @@ def checked_view(
     )
 
 
-def _diagnostics(located: Sequence[Located], text: str) -> list[wire.DiagnosticOut]:
-    """Return diagnostics with their places; if there are too many, errors come first."""
-    if len(located) > MOST_DIAGNOSTICS:
-        located = sorted(located, key=lambda each: not each.diagnostic.blocks)[:MOST_DIAGNOSTICS]
-    return [
-        wire.DiagnosticOut.model_validate(
-            {**diagnostic_to_json(each.diagnostic), "place": _place(each.span, text)}
-        )
-        for each in located
-    ]
-
-
 def _place(span: Span | None, text: str) -> wire.Place | None:
     if span is None:
         return None
     line, column = line_and_column(text, span.start)
-    end_line, end_column = line_and_column(text, span.end)
+    end_line, end = line_and_column(text, span.end)
     return wire.Place(
-        line=line,
-        column=column,
-        end_line=end_line,
-        end_column=end_column,
-        start=span.start,
-        end=span.end,
+        line=line, column=column, end_line=end_line, end_column=end, start=span.start, end=span.end
     )
 
 
@@ -146,7 +131,6 @@ def graph_view(
 def node_view(
     step: Step, tools: Mapping[str, Tool], layer: int = 0, problems: int = 0
 ) -> wire.NodeOut:
-    """Return a step of the graph."""
     return wire.NodeOut(
         id=step.id,
         tool=step.tool,
@@ -203,15 +187,14 @@ def _understood(plan: Plan | None) -> list[wire.Understood]:
                 pass
         noted = reason if isinstance(reason, dict) else {}
         words, text = noted.get("words"), noted.get("text")
+        listed = words if isinstance(words, list) else []
         found.append(
             wire.Understood(
                 pointer=pointer,
                 step=step,
                 argument=argument,
                 text=text if isinstance(text, str) else None,
-                words=[each for each in words if isinstance(each, int)]
-                if isinstance(words, list)
-                else [],
+                words=[each for each in listed if isinstance(each, int)],
                 reason=reason,
             )
         )
@@ -219,7 +202,6 @@ def _understood(plan: Plan | None) -> list[wire.Understood]:
 
 
 def effects_view(plan: ExecutionPlan | None, tools: Toolbox) -> list[wire.EffectOut]:
-    """Return the effects that a person approves, each value whole and exact."""
     if plan is None:
         return []
     steps = effect_steps(plan, tools)
@@ -235,7 +217,7 @@ def _effect(document: dict[str, Any], step: EffectStep) -> wire.EffectOut:
         {
             **document,
             "args": {**document["args"], **defaults},
-            "shown": _exact_texts({**step.args, **defaults}),
+            "shown": {n: exact_text(each) for n, each in {**step.args, **defaults}.items()},
             "for_each_shown": None if step.for_each is None else exact_text(step.for_each),
             "when_shown": None if step.when is None else _condition(step.when),
             "warnings": [
@@ -249,11 +231,6 @@ def _effect(document: dict[str, Any], step: EffectStep) -> wire.EffectOut:
 def _marked_defaults(defaults: Mapping[str, Json]) -> dict[str, Json]:
     """Return the tool's own values for arguments that are left out, with marked names."""
     return {f"{name} {BY_DEFAULT}": value for name, value in defaults.items()}
-
-
-def _exact_texts(values: Mapping[str, Value | Json]) -> dict[str, str]:
-    """Return the exact text of each value."""
-    return {name: exact_text(value) for name, value in values.items()}
 
 
 def _lookalikes(values: Iterable[Value | Json]) -> list[str]:
@@ -271,7 +248,6 @@ def _condition(when: When) -> str:
 
 
 def flows_view(plan: ExecutionPlan | None) -> list[wire.FlowOut]:
-    """Return the flows of a plan into places where they can do harm."""
     flows = () if plan is None else plan.flows
     return [wire.FlowOut.model_validate(flow_to_json(flow)) for flow in flows]
 
@@ -306,16 +282,7 @@ def tool_view(tool: Tool, findings: Sequence[Finding]) -> wire.ToolOut:
         ],
         warnings=_lookalikes(each for each in values if not isinstance(each, Absent)),
         can_try=tool.effects is Effects.READ and tool.unusable is None,
-        lints=[
-            wire.LintOut(
-                code=each.code,
-                pointer=each.pointer,
-                message=printable(each.message),
-                help=printable(each.help),
-            )
-            for each in findings
-            if each.tool == tool.name
-        ],
+        lints=[wire.LintOut.model_validate(each) for each in findings if each.tool == tool.name],
     )
 
 
@@ -323,12 +290,8 @@ def _pinned(value: Json | Absent) -> str | None:
     return None if isinstance(value, Absent) else exact_text(value)
 
 
-def calls_view(waiting: Iterable[Effect], tools: Mapping[str, Tool]) -> list[run_wire.CallOut]:
-    """Return calls that wait, each value whole and exact."""
-    return [_call(each, tools) for each in waiting]
-
-
-def _call(effect: Effect, tools: Mapping[str, Tool]) -> run_wire.CallOut:
+def call_view(effect: Effect, tools: Mapping[str, Tool]) -> run_wire.CallOut:
+    """Return a call that waits, each value whole and exact."""
     defaults = _marked_defaults(effect.defaults)
     origins = {**effect.origins, **dict.fromkeys(defaults, Origin(Trust.TRUSTED))}
     return run_wire.CallOut(
@@ -336,7 +299,7 @@ def _call(effect: Effect, tools: Mapping[str, Tool]) -> run_wire.CallOut:
         item=effect.item,
         tool=effect.tool,
         effects=_effects_of(effect.tool, tools),
-        shown=_exact_texts({**effect.args, **defaults}),
+        shown={n: exact_text(each) for n, each in {**effect.args, **defaults}.items()},
         origins={name: _origin(each) for name, each in origins.items()},
         choices={place: _origin(each) for place, each in effect.choices.items()},
         digest=effect.digest,
@@ -359,8 +322,7 @@ def chosen_effects(
 ) -> tuple[list[Effect], list[Effect]]:
     """Return the calls of `waiting` that a person allows, and those that are refused.
 
-    Raises:
-        Refused: one does not wait as it was shown, or calls of its step are missing.
+    One that does not wait as it was shown, or lacks calls of its step, is a `Refused`.
     """
     known = {(each.step, each.item, each.digest): each for each in waiting}
     keys = [(each.step, each.item, each.digest) for each in (*given.calls, *given.refused)]

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Annotated, Literal, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, model_validator
 
 from toolplan.plan.comparison import ABSENT
 from toolplan.plan.comparison import Change as Changed
+from toolplan.show.printable import printable
 
 MOST_TEXT = 2_000_000
 """Maximum length of a plan, in characters."""
@@ -16,6 +17,7 @@ MOST_QUESTION = 20_000
 
 Digest: TypeAlias = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
 Name: TypeAlias = Annotated[str, Field(min_length=1, max_length=200)]
+Printable: TypeAlias = Annotated[str, AfterValidator(printable)]
 RunStatus: TypeAlias = Literal["running", "succeeded", "failed", "cancelled", "waiting", "in_doubt"]
 StepStatus: TypeAlias = Literal[
     "pending", "running", "succeeded", "failed", "skipped", "cancelled", "waiting", "in_doubt"
@@ -329,8 +331,8 @@ class LintOut(Shown):
 
     code: str
     pointer: str
-    message: str
-    help: str
+    message: Printable
+    help: Printable
 
 
 class PinChange(Shown):

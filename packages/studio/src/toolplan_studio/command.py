@@ -15,7 +15,8 @@ from toolplan.cli import options
 from toolplan.cli.terminal import CommandError, Exit, note
 from toolplan.mcp_server.http.serving import CannotServe
 from toolplan_studio._page import HOW_TO_BUILD, NOT_BUILT, is_built
-from toolplan_studio._server import DEFAULT_PORT, TOKEN, link_address, serve
+from toolplan_studio._server import DEFAULT_PORT, TOKEN, serve, session_key
+from toolplan_studio._session import Sessions
 
 NoOpenFlag = Annotated[
     bool, Parameter(name="--no-open", help="Print the address; open no browser.")
@@ -28,25 +29,15 @@ LinkFlag = Annotated[
     ),
 ]
 HostOption = Annotated[
-    str,
-    Parameter(
-        name="--host",
-        help="The address to listen on; all but loopback need TOOLPLAN_STUDIO_TOKEN.",
-    ),
+    str, Parameter(help="The address to listen on; all but loopback need TOOLPLAN_STUDIO_TOKEN.")
 ]
 OriginOption = Annotated[
     tuple[str, ...],
-    Parameter(
-        name="--origin",
-        help="Another address of the studio, as https://plans.example (repeatable).",
-    ),
+    Parameter(help="Another address of the studio, as https://plans.example (repeatable)."),
 ]
 UserHeaderOption = Annotated[
     str | None,
-    Parameter(
-        name="--user-header",
-        help="The header in which a proxy names the user, as X-Forwarded-User.",
-    ),
+    Parameter(help="The header in which a proxy names the user, as X-Forwarded-User."),
 ]
 
 
@@ -67,8 +58,14 @@ def studio_command(
     reach it only with --host and a token of 16 characters or more in
     TOOLPLAN_STUDIO_TOKEN. Runs that are active when it ends can be resumed.
     """
+    token = os.environ.get(TOKEN) or None
     if link:
-        note(f"The studio: {link_address(host, port, origin, os.environ.get(TOKEN) or None)}")
+        if port == 0 and not origin:
+            said = "--link needs the port of the studio that runs."
+            raise CommandError("usage", said, "Name it with --port.")
+        shown = f"[{host}]" if ":" in host else host
+        address = origin[0].rstrip("/") if origin else f"http://{shown}:{port}"
+        note(f"The studio: {address}/#token={Sessions(session_key(token)).one_time_token()}")
         return Exit.FINE.value
     if not is_built():
         note(f"{NOT_BUILT} {HOW_TO_BUILD} The API is served without it.")
@@ -81,7 +78,7 @@ def studio_command(
 
     with open(**vars(opening), journal=journal, on_note=note) as app:
         serving = serve(
-            app, host=host, port=port, token=os.environ.get(TOKEN) or None, origins=origin,
+            app, host=host, port=port, token=token, origins=origin,
             user_header=user_header, on_ready=ready,
         )  # fmt: skip
         try:

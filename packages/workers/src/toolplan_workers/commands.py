@@ -33,8 +33,7 @@ RunsOption = Annotated[
     int, Parameter(converter=options.whole, help="The most runs at the same time.")
 ]
 GraceOption = Annotated[
-    float,
-    Parameter(name="--grace", help="How many seconds calls have to end when the worker leaves."),
+    float, Parameter(help="How many seconds calls have to end when the worker leaves.")
 ]
 
 
@@ -76,8 +75,7 @@ async def _work(app: App, settings: Settings, concurrency: int, grace_s: float) 
 
 
 WaitFlag = Annotated[
-    bool,
-    Parameter(name="--wait", help="Wait until the run is over, and print its result."),
+    bool, Parameter(name="--wait", help="Wait until the run is over, and print its result.")
 ]
 
 

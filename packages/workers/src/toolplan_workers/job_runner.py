@@ -26,8 +26,7 @@ from toolplan.events import (
     StepSucceeded,
     fold,
 )
-from toolplan.policy.approval import Approver, decided_by
-from toolplan.policy.execution_plan import ExecutionPlan
+from toolplan.policy.approval import Approver, decided_by, said_yes
 from toolplan.schema.tool_call import on_day
 from toolplan.storage.journal import JournalError, Recovered, RunRecord, recover
 from toolplan.storage.journal.worker_runs import COUNTED
@@ -43,6 +42,11 @@ _SUSPECT_LIVES: Final = 2
 """Number of consecutive worker deaths from which on a run is a suspect, and runs alone."""
 _RESERVED_PAUSE_S: Final = 0.5
 """Seconds before a run is offered again that a worker refused because of a suspect."""
+_PROGRESS: Final = (StepSucceeded, StepFailed, StepSkipped, ItemEnded)
+_DIED: Final = (
+    f"{MOST_LIVES} workers in a row ended while they had this run, and it came no further. A tool"
+    " may end its process."
+)
 
 _LOG: Final = logging.getLogger(__name__)
 
@@ -135,13 +139,14 @@ class JobRunner:
         lives = await in_thread(self._dispatch.lives, run) if job.tries else 0
         async with self._room(alone=lives >= _SUSPECT_LIVES):
             if not job.tries:
-                await self._continue(run, stored)
-            elif not await self._has_died_too_often(run, stored.events):
-                try:
-                    await self._continue(run, stored)
-                finally:  # this life did not end in between
-                    await in_thread(self._dispatch.note_end_of_life, run)
-        return None
+                return await self._continue(run, stored)
+            progress = sum(isinstance(each, _PROGRESS) for each in stored.events)
+            if await in_thread(self._dispatch.note_life, run, progress) > MOST_LIVES:
+                return await self._park(run, _DIED)
+            try:
+                return await self._continue(run, stored)
+            finally:  # this life did not end in between
+                await in_thread(self._dispatch.note_end_of_life, run)
 
     @asynccontextmanager
     async def _room(self, *, alone: bool) -> AsyncGenerator[None]:
@@ -187,7 +192,9 @@ class JobRunner:
         needless = waits or stored.run.status in (RunState.IN_DOUBT, RunState.CANCELLED)
         if needless and not stored.messages:
             return None  # an old job of it; a person sends the decision
-        approval = _said_yes if read.is_approved and not recovered.approval else None
+        approval = None
+        if read.is_approved and not recovered.approval:
+            approval = said_yes(plan.digest)
         await self._resume(run, worked, approval, read)
         await self._answer(read.counted)
         if read.is_more:
@@ -197,11 +204,7 @@ class JobRunner:
     async def _resume(
         self, run: str, worked: Worked, approval: Approver | None, read: Read
     ) -> None:
-        """Resume the run.
-
-        Raises:
-            Again: the run is not over, although its engine may say so.
-        """
+        """Resume the run; an Again where the run is not over, although its engine may say so."""
         with on_day(worked.day), decided_by(read.by):
             task = asyncio.create_task(self._resumed(run, worked, approval, read))
         self._tasks.setdefault(run, task)
@@ -222,11 +225,7 @@ class JobRunner:
             await self._answer_all(run, ("cancel",), COUNTED)
 
     async def obey_cancellations(self) -> None:
-        """Cancel the runs of this process that are to be cancelled.
-
-        Raises:
-            JournalError: the database cannot be used.
-        """
+        """Cancel the runs of this process that are to be cancelled, as the database says."""
         if self._tasks:
             for run in await in_thread(self._dispatch.to_cancel, sorted(self._tasks)):
                 if run in self._tasks:
@@ -263,20 +262,6 @@ class JobRunner:
         messages = await in_thread(self._dispatch.messages, run)
         await self._answer([(each.number, text) for each in messages if each.kind in kinds])
 
-    async def _has_died_too_often(self, run: str, events: Sequence[Event]) -> bool:
-        """Return whether the run was parked, because its workers died again and again."""
-        ended = (StepSucceeded, StepFailed, StepSkipped, ItemEnded)
-        progress = sum(isinstance(each, ended) for each in events)
-        lives = await in_thread(self._dispatch.note_life, run, progress)
-        if lives <= MOST_LIVES:
-            return False
-        await self._park(
-            run,
-            f"{MOST_LIVES} workers in a row ended while they had this run, and it came no further."
-            " A tool may end its process.",
-        )
-        return True
-
     async def _park(self, run: str, reason: str) -> None:
         _LOG.warning("Run %s is parked: %s", run, reason)
         await in_thread(self._dispatch.park, run, reason)
@@ -289,8 +274,3 @@ class JobRunner:
         parked, messages = self._dispatch.waiting_for(run)
         record, events = self._dispatch.journal.whole(run)
         return _Stored(record, events, recover(events), fold(events), messages, parked)
-
-
-def _said_yes(_: ExecutionPlan) -> bool:
-    """Return True: a person has approved the plan, and none of its values."""
-    return True

@@ -106,7 +106,10 @@ class Slots:
         """Take slots while runs wait for them."""
         pause = _PAUSE_S
         while self._waiting:
-            slot = await in_thread(self._free_slot)
+            try:
+                slot = await in_thread(self._places.take, self._name, self._most)
+            except JournalError:
+                slot = None
             if slot is None:
                 await asyncio.sleep(pause * random.uniform(0.5, 1.5))  # noqa: S311 — no secret
                 pause = min(1.5 * pause, _LONGEST_PAUSE_S)
@@ -118,9 +121,3 @@ class Slots:
             else:
                 with suppress(JournalError):
                     await in_thread(self._places.release, self._name, slot)
-
-    def _free_slot(self) -> int | None:
-        try:
-            return self._places.take(self._name, self._most)
-        except JournalError:
-            return None

@@ -32,7 +32,7 @@ class Watch:
     A worker holds a lock of its session from before it takes anything until it is gone. A worker
     that finds it free knows that the other is dead: the token of each of its leases is raised, so
     that its later writes are refused, and its jobs are put back. It may have been alive: then
-    it notices with its next write.
+    it notices with its next write. Methods raise `JournalError` where the database cannot be used.
     """
 
     def __init__(
@@ -48,11 +48,7 @@ class Watch:
         self._known: tuple[object, object] = ([], [])
 
     def begin(self) -> None:
-        """Take the lock of this worker, before anything else is taken.
-
-        Raises:
-            JournalError: the database cannot be used.
-        """
+        """Take the lock of this worker, before anything else is taken."""
         locks, name = self._dispatch.journal.locks, lock_of(self.me)
         if not locks.has(name):
             locks.hold(name)  # or later: who looks whether it is free may have it for a moment
@@ -78,8 +74,9 @@ class Watch:
                     await self._extend_slots()
                     await self.look_for_silent(mine)
                     await self.look_for_forgotten(mine)
-                if turn % _LOST_EVERY == 0:
-                    await self.look_for_lost()
+                if turn % _LOST_EVERY == 0:  # runs that must be continued and have no job
+                    for run in await in_thread(self._dispatch.put_lost, self._queue):
+                        _LOG.warning("Run %s had no job, and is put back.", run)
             except JournalError as error:
                 _LOG.debug("The watch pauses: %s", error)
                 await asyncio.sleep(_PAUSE_S)
@@ -101,17 +98,11 @@ class Watch:
             await in_thread(places.note_waits, waits)
 
     async def look(self, busy: set[int]) -> None:
-        """Requeue the jobs of dead workers; `busy` are the jobs that this process works on.
-
-        Raises:
-            JournalError: the database cannot be used.
-        """
+        """Requeue the jobs of dead workers; `busy` are the jobs that this process works on."""
         workers, dead = await in_thread(self._ask)
         numbers = {number for name, number, _ in workers if name in dead}
         mine = {number for name, number, _ in workers if name == self.me}
         queue = self._dispatch.queue
-        if dead:
-            await in_thread(self._revoke, dead)
         for job in await queue.doing() if dead or len(mine) > 1 else ():
             if job.worker in numbers or (job.worker in mine and job.number not in busy):
                 await queue.back(job)
@@ -122,14 +113,17 @@ class Watch:
         """Put back the jobs of workers that hang, or that the queue does not know.
 
         The session of one that hangs is ended: as long as it lasts it keeps its name.
-
-        Raises:
-            JournalError: the database cannot be used.
         """
         stalled = await self._dispatch.queue.stalled(SILENT_S)
         silent = [job for job in stalled if job.number not in busy]
         if silent:
-            await in_thread(self._end_sessions, {job.worker for job in silent})
+            numbers = {job.worker for job in silent}
+            workers = await in_thread(self._dispatch.workers)
+            names = {name for name, number, _ in workers if number in numbers and name != self.me}
+            for name in sorted(names):
+                _LOG.warning("Worker %s is silent; what it has is given to others.", name)
+            locks = [lock_of(name) for name in sorted(names)]
+            await in_thread(self._dispatch.journal.locks.end_sessions, locks)
         for job in silent:
             if job.number not in busy:  # this worker may have taken it just now
                 await self._dispatch.queue.back(job)
@@ -139,9 +133,6 @@ class Watch:
 
         Their end was lost with a connection. A job that was taken just now, or ends just now, is
         not one at the next look.
-
-        Raises:
-            JournalError: the database cannot be used.
         """
         workers = await in_thread(self._dispatch.workers)
         mine = {number for name, number, _ in workers if name == self.me}
@@ -152,32 +143,13 @@ class Watch:
             await self._dispatch.queue.back(found[number])
         self._forgotten = idle - self._forgotten
 
-    async def look_for_lost(self) -> None:
-        """Put back runs of the queue that must be continued and have no job.
-
-        Raises:
-            JournalError: the database cannot be used.
-        """
-        for run in await in_thread(self._dispatch.put_lost, self._queue):
-            _LOG.warning("Run %s had no job, and is put back.", run)
-
     def _ask(self) -> tuple[list[tuple[str, str, str]], set[str]]:
-        """Return all workers, and the names of those that are dead."""
-        workers = self._dispatch.workers()
+        """Return all workers, and the names of the dead ones, whose leases are revoked."""
+        workers, journal = self._dispatch.workers(), self._dispatch.journal
         names = sorted({name for name, _, _ in workers if name != self.me})
-        free = self._dispatch.journal.locks.free([lock_of(name) for name in names])
-        return workers, {name for name in names if lock_of(name) in free}
-
-    def _end_sessions(self, numbers: set[str]) -> None:
-        """End the sessions of the workers with these numbers in the queue."""
-        workers = self._dispatch.workers()
-        names = {name for name, number, _ in workers if number in numbers and name != self.me}
-        for name in sorted(names):
-            _LOG.warning("Worker %s is silent; what it has is given to others.", name)
-        self._dispatch.journal.locks.end_sessions([lock_of(name) for name in sorted(names)])
-
-    def _revoke(self, dead: set[str]) -> None:
-        journal = self._dispatch.journal
-        for run, owner in journal.held().items():
+        free = journal.locks.free([lock_of(name) for name in names])
+        dead = {name for name in names if lock_of(name) in free}
+        for run, owner in journal.held().items() if dead else ():
             if owner in dead:
                 journal.revoke(run, owner)
+        return workers, dead

@@ -28,7 +28,6 @@ from toolplan.events import (
     fold,
 )
 from toolplan.plan.canonical import MOST_RETRIES
-from toolplan.plan.model import Plan as TypedPlan
 from toolplan.plan.model import Step
 from toolplan.plan.path import Json
 from toolplan.planners import Proposal, Refusal
@@ -153,7 +152,8 @@ class Executor:
             journal=self._journal,
             clock=self._clock,
         )
-        asked = _with_retries(Plan.from_json(plan).typed, app.tools, config.max_retries)
+        asked = Plan.from_json(plan).typed
+        asked = replace(asked, steps=tuple(self._with_retries(each) for each in asked.steps))
         checked = app.check(asked)
         if checked.plan is None:
             raise plan_error("The plan cannot be run", checked.diagnostics, asked)
@@ -182,6 +182,14 @@ class Executor:
         )
         return Execution(results, checked.plan, run, answer)
 
+    def _with_retries(self, step: Step) -> Step:
+        """Return `step` with retries if its call is repeatable and it does not set them itself."""
+        tools = self.toolbox
+        tool = tools.get(tools.alias(step.tool) or step.tool)
+        if step.retries or tool is None or not tool.may_repeat:
+            return step
+        return replace(step, retries=min(self.config.max_retries - 1, MOST_RETRIES))
+
 
 class _NoPlanner:
     """The planner of an app that only runs plans."""
@@ -193,17 +201,6 @@ class _NoPlanner:
 def _approver_of(digest: str) -> Approver:
     """Return what approves the plan with `digest`, once, and no other."""
     return lambda plan: approve_digest(plan) if plan.digest == digest else None
-
-
-def _with_retries(plan: TypedPlan, tools: Toolbox, tries: int) -> TypedPlan:
-    """Return `plan` with retries for repeatable calls, where it does not set them itself."""
-
-    def retried(step: Step) -> Step:
-        tool = tools.get(tools.alias(step.tool) or step.tool)
-        is_set = step.retries or tool is None or not tool.may_repeat
-        return step if is_set else replace(step, retries=min(tries - 1, MOST_RETRIES))
-
-    return replace(plan, steps=tuple(map(retried, plan.steps)))
 
 
 def _result(at: int, planned: Step, step: StepRun, unfinished: str) -> ToolResult:

@@ -86,8 +86,18 @@ class ProviderModel(Struct, frozen=True):
             except Exception as error:  # a provider may raise anything; its text may hold a key
                 failure = error
             else:
-                yield Text(_content(reply))
-                yield Ended(self.name, _usage(reply, made))
+                content = reply if isinstance(reply, str) else _part(reply, "content")
+                if not isinstance(content, str):
+                    raise ModelError(
+                        "llm-bad-response",
+                        "The provider's reply has no 'content' that is text.",
+                        "Return {'content': text} from `generate`.",
+                    )
+                used = _part(reply, "usage")
+                counts = [_part(used, name) for name in ("prompt_tokens", "completion_tokens")]
+                usage = Usage(made, *(each if isinstance(each, int) else 0 for each in counts))
+                yield Text(content)
+                yield Ended(self.name, usage)
                 return
             if made < tries:
                 await self.sleep(FIRST_DELAY_S * 2 ** (made - 1))
@@ -110,23 +120,6 @@ def as_model(provider: object, tries: int, sleep: Sleep) -> Model:
         return cast("Model", provider)
     kind = type(provider).__name__
     raise TypeError(f"A planner needs a model, or an object with 'generate', not a {kind}.")
-
-
-def _content(reply: object) -> str:
-    content = reply if isinstance(reply, str) else _part(reply, "content")
-    if isinstance(content, str):
-        return content
-    raise ModelError(
-        "llm-bad-response",
-        "The provider's reply has no 'content' that is text.",
-        "Return {'content': text} from `generate`.",
-    )
-
-
-def _usage(reply: object, calls: int) -> Usage:
-    used = _part(reply, "usage")
-    counts = [_part(used, name) for name in ("prompt_tokens", "completion_tokens")]
-    return Usage(calls, *(each if isinstance(each, int) else 0 for each in counts))
 
 
 def _part(whole: object, name: str) -> object:

@@ -107,7 +107,13 @@ def agent_tool(
     """
 
     async def call(arguments: Arguments) -> Json:
-        briefing = _briefing(arguments)
+        given = cast("dict[str, Any]", arguments)  # they fit the input schema
+        needed = (
+            Need(e["data_path"], e.get("min_count", 1), Priority(e.get("priority", "required")))
+            for e in given.get("required_data", ())
+        )
+        scope, upstream = given.get("scope", {}), given.get("upstream", {})
+        briefing = Briefing(given.get("skill", ""), tuple(needed), scope, upstream)
         result = cast("object", await call_user(work, briefing))
         if not isinstance(result, Mapping):
             raise ToolError(
@@ -136,25 +142,16 @@ def input_schema(contract: Contract, contracts: Contracts) -> dict[str, Json]:
     The condition of each skill is `if` the argument `skill` names it, or, in plans of the dialect
     `state`, which has no such argument, an item of `required_data`.
     """
-    conditions: list[Json] = [
-        {
-            "if": _asks_for(skill),
-            "then": {"properties": {"upstream": {"allOf": wanted}}, "required": ["upstream"]},
-        }
-        for skill in contract.skills
-        if (wanted := _wanted(contract, skill, contracts))
-    ]
+    conditions: list[Json] = []
+    for skill in contract.skills:
+        named: Json = {"properties": {"skill": {"const": skill.name}}, "required": ["skill"]}
+        items: Json = {"contains": named}
+        item: Json = {"properties": {"required_data": items}, "required": ["required_data"]}
+        if wanted := _wanted(contract, skill, contracts):
+            then: Json = {"properties": {"upstream": {"allOf": wanted}}, "required": ["upstream"]}
+            conditions.append({"if": {"anyOf": [named, item]}, "then": then})
     schema: dict[str, Json] = {**_SCHEMA, "x-aliases": [contract.agent]}
     return {**schema, "allOf": conditions} if conditions else schema
-
-
-def _asks_for(skill: Skill) -> Json:
-    named: Json = {"properties": {"skill": {"const": skill.name}}, "required": ["skill"]}
-    item: Json = {
-        "properties": {"required_data": {"contains": named}},
-        "required": ["required_data"],
-    }
-    return {"anyOf": [named, item]}
 
 
 def _wanted(contract: Contract, skill: Skill, contracts: Contracts) -> list[Json]:
@@ -169,18 +166,6 @@ def _wanted(contract: Contract, skill: Skill, contracts: Contracts) -> list[Json
             schema = {"type": "object", "properties": {token: schema}, "required": [token]}
         wanted.append(schema)
     return wanted
-
-
-def _briefing(arguments: Arguments) -> Briefing:
-    given = cast("dict[str, Any]", arguments)  # they fit the input schema
-    needed = (
-        Need(
-            each["data_path"], each.get("min_count", 1), Priority(each.get("priority", "required"))
-        )
-        for each in given.get("required_data", ())
-    )
-    scope, upstream = given.get("scope", {}), given.get("upstream", {})
-    return Briefing(given.get("skill", ""), tuple(needed), scope, upstream)
 
 
 def _at(outputs: Mapping[str, Json], data_path: str) -> Json:

@@ -271,11 +271,6 @@ class Contracts(Iterable[Contract]):
         skills = (skill for contract in self for skill in contract.skills)
         return tuple(dict.fromkeys(name for skill in skills for name in skill.classes))
 
-    def competent(self, intent_class: str) -> list[tuple[Contract, Skill]]:
-        """Return the agents that answer `intent_class`, each with its skill for it."""
-        pairs = ((contract, skill) for contract in self for skill in contract.skills)
-        return [(contract, skill) for contract, skill in pairs if intent_class in skill.classes]
-
     def producer(self, data_path: str, but: Contract) -> Contract | None:
         """Return the producer of `data_path`, other than `but`, or None.
 
@@ -356,10 +351,19 @@ def load_contracts(*places: str | Place) -> Contracts:
     Raises:
         ContractError: a file cannot be read or used, or the contracts do not fit together.
     """
-    found = [Path(place) if isinstance(place, str) else place for place in places]
-    return Contracts(
-        read_text(file.name, _content(file)) for place in found for file in _files(place)
-    )
+    contracts: list[Contract] = []
+    for named in places:
+        place = Path(named) if isinstance(named, str) else named
+        files: list[Place] = [place]
+        if place.is_dir():
+            files = [each for each in place.iterdir() if each.name.endswith(SUFFIXES)]
+        if not files:
+            raise ContractError(
+                f"{place.name}: The folder has no contract (a file that ends in {_SUFFIXES})."
+            )
+        files.sort(key=lambda each: each.name)
+        contracts += (read_text(file.name, _content(file)) for file in files)
+    return Contracts(contracts)
 
 
 def read_text(name: str, text: str) -> Contract:
@@ -370,38 +374,31 @@ def read_text(name: str, text: str) -> Contract:
     """
     if len(text.encode("utf-8", "replace")) > MOST_BYTES:
         raise ContractError(f"{name}: The file has more than {MOST_BYTES:,} bytes.")
-    source, first = _front_matter(name, text) if name.endswith(".md") else (text, 1)
+    source, first = text, 1
+    if name.endswith(".md"):
+        opening, *lines = text.splitlines() or [""]
+        ends = [at for at, line in enumerate(lines) if line.rstrip() == _FENCE]
+        if opening.rstrip() != _FENCE or not ends:
+            raise ContractError(
+                f"{name}:1: A contract in Markdown must start with YAML between two lines '---'."
+            )
+        source, first = "\n".join(lines[: ends[0]]), 2
     try:
         value, lines = read_yaml(source, max_depth=MOST_DEPTH, strict=True)
     except YamlError as error:
         raise ContractError(f"{name}:{error.line + first - 1}: {error}") from None
     try:
-        return _contract(value, name)
+        if not isinstance(value, dict):
+            return convert(value, Contract)
+        if "place" in value:  # a field of the struct that is no field of a file
+            raise ConversionError("/place", "Object contains unknown field `place`.")
+        return convert({**value, "place": name}, Contract)
     except ConversionError as error:
         near = error.pointer
         while near and near not in lines:
             near = near.rpartition("/")[0]
         place = f"{name}:{lines.get(near, 1) + first - 1}"
         raise ContractError(f"{place}: {error.pointer or 'contract'}: {error}") from None
-
-
-def _contract(value: Json, name: str) -> Contract:
-    if isinstance(value, dict):
-        if "place" in value:  # a field of the struct that is no field of a file
-            raise ConversionError("/place", "Object contains unknown field `place`.")
-        value = {**value, "place": name}
-    return convert(value, Contract)
-
-
-def _files(place: Place) -> Iterable[Place]:
-    if not place.is_dir():
-        return [place]
-    inside = [each for each in place.iterdir() if each.name.endswith(SUFFIXES)]
-    if not inside:
-        raise ContractError(
-            f"{place.name}: The folder has no contract (a file that ends in {_SUFFIXES})."
-        )
-    return sorted(inside, key=lambda each: each.name)
 
 
 def _content(file: Place) -> str:
@@ -412,14 +409,3 @@ def _content(file: Place) -> str:
     except (OSError, UnicodeDecodeError) as error:
         reason = error.reason if isinstance(error, UnicodeDecodeError) else error.strerror
         raise ContractError(f"{file.name}: The file cannot be read: {reason}.") from None
-
-
-def _front_matter(name: str, text: str) -> tuple[str, int]:
-    """Return the YAML at the head of a Markdown text, and the line that it starts in."""
-    first, *lines = text.splitlines() or [""]
-    ends = [at for at, line in enumerate(lines) if line.rstrip() == _FENCE]
-    if first.rstrip() != _FENCE or not ends:
-        raise ContractError(
-            f"{name}:1: A contract in Markdown must start with YAML between two lines '---'."
-        )
-    return "\n".join(lines[: ends[0]]), 2

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from importlib.resources import files
 from typing import Any, Final, NamedTuple
 
@@ -50,57 +50,20 @@ def _pattern(text: str) -> re.Pattern[str]:
 
 
 _FORMS: Final = tuple(
-    _Form(
-        each["type"],
-        _pattern(each["pattern"]),
-        each.get("value"),
-        each.get("confidence", FORM),
-    )
-    for each in _DATA["forms"]
+    _Form(e["type"], _pattern(e["pattern"]), e.get("value"), e.get("confidence", FORM))
+    for e in _DATA["forms"]
 )
 _LOWER_CASE: Final = frozenset(("device_type", "assessment_type", "environment", "severity"))
 _APART: Final = frozenset(("site", "timeframe"))
 """Types whose matches do not overlap each other, or a known name."""
 
 
-class EntityReader:
-    """Finds entities in questions."""
-
-    def __init__(self, contracts: Contracts) -> None:
-        """Find the names in `contracts`, and patterns."""
-        names = [
-            _Form(kind, _name_pattern(name), name, KNOWN)
-            for kind in ENTITY_TYPES
-            for name in sorted(contracts.known(kind), key=len, reverse=True)
-        ]
-        self._forms = (*names, *_FORMS)
-
-    def read(self, text: str) -> tuple[Entity, ...]:
-        """Return the entities of `text`, each once, by type, then in the order of the text."""
-        found: list[tuple[int, int, Entity]] = []
-        taken: list[tuple[int, int]] = []
-        for kind, pattern, named, confidence in self._forms:
-            for match in pattern.finditer(text):
-                start, end = match.span()
-                if confidence == KNOWN or kind in _APART:
-                    if any(start < other_end and other < end for other, other_end in taken):
-                        continue
-                    taken.append((start, end))
-                value = named or (match[1] if pattern.groups else match[0])
-                value = value.casefold() if kind in _LOWER_CASE and confidence != KNOWN else value
-                entity = Entity(kind, value, confidence)
-                found.append((ENTITY_TYPES.index(kind), start, entity))
-        found.sort(key=lambda each: each[:2])
-        seen: dict[tuple[str, str], Entity] = {}
-        for *_, entity in found:
-            seen.setdefault((entity.type, f"{entity.value}".casefold()), entity)
-        return tuple(seen.values())
-
-
-def _name_pattern(name: str) -> re.Pattern[str]:
-    """Return the pattern of a whole name, with spaces or hyphens between its words."""
-    words = [re.escape(word) for word in re.split(r"[\s-]+", name) if word]
-    return re.compile(r"(?<![\w-])" + r"[\s-]?".join(words) + r"(?![\w-]*\w)", re.IGNORECASE)
+def _known_names(contracts: Contracts) -> Iterator[_Form]:
+    """Yield the patterns of whole names, with spaces or hyphens between their words."""
+    for kind in ENTITY_TYPES:
+        for name in sorted(contracts.known(kind), key=len, reverse=True):
+            words = r"[\s-]?".join(re.escape(each) for each in re.split(r"[\s-]+", name) if each)
+            yield _Form(kind, _pattern(rf"(?<![\w-]){words}(?![\w-]*\w)"), name, KNOWN)
 
 
 MOST_CHARACTERS: Final = 2_000
@@ -129,7 +92,7 @@ class IntentReader:
     def __init__(self, contracts: Contracts) -> None:
         """Use the classes of intent, the words and the names of `contracts`."""
         self._skills = [skill for contract in contracts for skill in contract.skills]
-        self._entities = EntityReader(contracts)
+        self._forms = (*_known_names(contracts), *_FORMS)
 
     @property
     def classes(self) -> tuple[str, ...]:
@@ -143,7 +106,7 @@ class IntentReader:
         question that only names another scope takes the class from there.
         """
         asked = text[:MOST_CHARACTERS]
-        entities = self._entities.read(asked)
+        entities = self.entities(asked)
         previous = _previous(conversation)
         meta = _meta_intent(asked, entities, is_linked=previous is not None)
         scores = self._scores(asked, entities)
@@ -158,14 +121,46 @@ class IntentReader:
             choice = ", ".join(scores or self.classes).replace("_", " ")
             where = ", ".join(f"{each.value}" for each in _scoped(entities))
             question = f"What would you like{f' for {where}' if where else ''}: {choice}?"
+        first = {each.type: each.value for each in reversed(entities)}
+        urgency = (name for name, words in _URGENCY.items() if words.search(asked))
+        details: Json = {
+            "assessment_goal": " ".join(asked.split()),
+            "scope": {
+                "site": first.get("site"),
+                "environment": first.get("environment"),
+                "time_range": first.get("timeframe"),
+            },
+            "urgency": next(urgency, "normal"),
+        }
         return {
             "intent_class": name,
             "meta_intent": meta.value,
-            "domain_details": _details(asked, entities),
+            "domain_details": details,
             "entities": to_builtins([*entities]),
             "confidence": confidence,
             "clarification_question": question,
         }
+
+    def entities(self, text: str) -> tuple[Entity, ...]:
+        """Return the entities of `text`, each once, by type, then in the order of the text."""
+        found: list[tuple[int, int, Entity]] = []
+        taken: list[tuple[int, int]] = []
+        for kind, pattern, named, confidence in self._forms:
+            for match in pattern.finditer(text):
+                start, end = match.span()
+                if confidence == KNOWN or kind in _APART:
+                    if any(start < other_end and other < end for other, other_end in taken):
+                        continue
+                    taken.append((start, end))
+                value = named or (match[1] if pattern.groups else match[0])
+                value = value.casefold() if kind in _LOWER_CASE and confidence != KNOWN else value
+                entity = Entity(kind, value, confidence)
+                found.append((ENTITY_TYPES.index(kind), start, entity))
+        found.sort(key=lambda each: each[:2])
+        seen: dict[tuple[str, str], Entity] = {}
+        for *_, entity in found:
+            seen.setdefault((entity.type, f"{entity.value}".casefold()), entity)
+        return tuple(seen.values())
 
     def _scores(self, text: str, entities: Sequence[Entity]) -> dict[str, int]:
         """Return the scores of the likely classes, the highest first."""
@@ -230,19 +225,6 @@ def _meta_intent(text: str, entities: Sequence[Entity], *, is_linked: bool) -> M
 
 def _scoped(entities: Sequence[Entity]) -> list[Entity]:
     return [each for each in entities if each.type in _SCOPE_TYPES]
-
-
-def _details(text: str, entities: Sequence[Entity]) -> dict[str, Json]:
-    first = {each.type: each.value for each in reversed(entities)}
-    return {
-        "assessment_goal": " ".join(text.split()),
-        "scope": {
-            "site": first.get("site"),
-            "environment": first.get("environment"),
-            "time_range": first.get("timeframe"),
-        },
-        "urgency": next((name for name, words in _URGENCY.items() if words.search(text)), "normal"),
-    }
 
 
 def _previous(conversation: Json) -> Intent | None:

@@ -26,6 +26,8 @@ from toolplan.schema.tool import Tool, Toolbox
 from toolplan_adapters.contract.contracts import Contract, Contracts, load_contracts
 from toolplan_adapters.contract.intent import IntentReader
 from toolplan_adapters.contract.state import (
+    LEAST_CONFIDENCE,
+    NEEDS_CLARIFICATION,
     NODE,
     WRITTEN,
     ClarificationNeeded,
@@ -33,7 +35,6 @@ from toolplan_adapters.contract.state import (
     MetaIntent,
     StateError,
     UnknownIntentError,
-    check_clear,
     intent_of,
     written,
 )
@@ -141,7 +142,9 @@ class ContractPlanner:
             ClarificationNeeded: the intent is not clear.
             UnknownIntentError: no contract answers its class.
         """
-        check_clear(intent)
+        if intent.intent_class == NEEDS_CLARIFICATION or intent.confidence < LEAST_CONFIDENCE:
+            asked = intent.clarification_question
+            raise ClarificationNeeded(asked or "What should be assessed, and for what purpose?")
         return make_tasks(
             intent,
             self.contracts,

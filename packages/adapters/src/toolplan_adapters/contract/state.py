@@ -186,17 +186,6 @@ def intent_of(fields: Json) -> Intent:
         raise StateError(f"/intent{error.pointer}: {error}") from None
 
 
-def check_clear(intent: Intent) -> None:
-    """Check that an intent is clear.
-
-    Raises:
-        ClarificationNeeded: it is not; with the question of the intent, or a general one.
-    """
-    if intent.intent_class == NEEDS_CLARIFICATION or intent.confidence < LEAST_CONFIDENCE:
-        asked = intent.clarification_question
-        raise ClarificationNeeded(asked or "What should be assessed, and for what purpose?")
-
-
 def written(state: Mapping[str, Json], plan: Json, note: Json) -> dict[str, Json]:
     """Return a deep copy of `state` with `plan` in its plan, and `note` in its trace.
 

@@ -79,7 +79,8 @@ def make_tasks(
     Raises:
         UnknownIntentError: no contract answers the class of the intent.
     """
-    wanted = contracts.competent(intent.intent_class)
+    skilled = ((contract, skill) for contract in contracts for skill in contract.skills)
+    wanted = [(each, skill) for each, skill in skilled if intent.intent_class in skill.classes]
     if not wanted:
         known = ", ".join(contracts.intent_classes)
         raise UnknownIntentError(
@@ -166,7 +167,6 @@ def _in_order(involved: Sequence[Contract], before: Mapping[str, set[str]]) -> l
 
 
 def _all(agent: str, before: Mapping[str, set[str]]) -> set[str]:
-    """Return all agents before `agent`."""
     return before[agent].union(*(_all(each, before) for each in before[agent]))
 
 

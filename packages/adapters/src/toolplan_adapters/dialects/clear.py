@@ -28,7 +28,7 @@ from toolplan.plan.canonical import (
 )
 from toolplan.plan.diagnostics import Diagnostic, Severity
 from toolplan.plan.model import Limits, Plan, Step, needs, positional, step_refs
-from toolplan.plan.path import EVERY, Json, Path, copied, json_type, print_path
+from toolplan.plan.path import EVERY, Json, copied, json_type, print_path
 
 _PLAN_FIELDS: Final = ("steps", "metadata")
 _DEPENDS_ON: Final = ("depends_on", "dependsOn")
@@ -104,11 +104,9 @@ class _Steps:
         self._count = 0
 
     def declare(self, item: Json) -> None:
-        """Count one more step."""
         self._count += 1
 
     def step(self, item: Json, at: int) -> Step:
-        """Return the step at position `at`."""
         fields = StepFields(item, f"/steps/{at}", f"s{at}", self._report)
         fields.only(_STEP_FIELDS, _OTHER_NAMES)
         parallel = fields.item.get("parallel", False)
@@ -187,14 +185,10 @@ def _write_step(step: str) -> str:
     return f"step[{form.number_of(step)}]" if step.removeprefix("s").isdecimal() else step
 
 
-def _write_path(path: Path) -> str:
-    return "".join(".*" if each is EVERY else print_path((each,)) for each in path)
-
-
 _NOTATION: Final = in_braces(
     _read_step,
     _write_step,
-    _write_path,
+    lambda path: "".join(".*" if each is EVERY else print_path((each,)) for each in path),
     "A reference is `${step[N].path}`, as in `${step[0].data.*.id}`. Anything else has to be "
     "written out; `$${` is the text `${`.",
 )

@@ -70,7 +70,12 @@ def _read(text: str, signatures: form.Signatures | None, limits: Limits) -> Pars
     plan = parsed.plan
     if parts.think:
         plan = Plan(plan.steps, plan.output, {_NOTES: parts.think})
-    return Parsed(plan, (*_noise(parts.noise), *parsed.diagnostics))
+    if not parts.noise:
+        return Parsed(plan, parsed.diagnostics)
+    message = f"The text is not one <plan> block alone: {', '.join(parts.noise)}."
+    help_ = "Write one <plan> block, alone."
+    noise = Diagnostic("noise", Severity.WARNING, message, help=help_)
+    return Parsed(plan, (noise, *parsed.diagnostics))
 
 
 def _unsaid(plan: Plan, _: form.Signatures | None) -> list[Diagnostic]:
@@ -132,7 +137,6 @@ class _Steps:
         self._ids.append(f"s{len(self._ids)}")
 
     def step(self, item: Json, at: int) -> Step:
-        """Return the step at position `at`."""
         fields = StepFields(item, f"/steps/{at}", self._ids[at], self._report, first_counts=True)
         fields.only(_FIELDS, _OTHER_NAMES)
         return Step(
@@ -204,13 +208,6 @@ def _blanked(text: str) -> str:
     return _ALL_BUT_LINES.sub(" ", text)
 
 
-def _noise(noise: Sequence[str]) -> list[Diagnostic]:
-    if not noise:
-        return []
-    message = f"The text is not one <plan> block alone: {', '.join(noise)}."
-    return [Diagnostic("noise", Severity.WARNING, message, help="Write one <plan> block, alone.")]
-
-
 def _syntax(ids: Sequence[str]) -> Syntax:
     """Return the syntax of a plan with these steps, in order; `ids` may grow."""
     numbers = {name: at for at, name in enumerate(ids)}
@@ -257,19 +254,16 @@ def _read_object(ids: Sequence[str], item: Mapping[str, Json]) -> ParsedText | N
     number, key = item["fromStep"], item["outputKey"]
     is_number = isinstance(number, int) and not isinstance(number, bool)
     is_digits = isinstance(number, str) and re.fullmatch("[0-9]{1,9}", number) is not None
-    dotted = _dotted(key) if isinstance(key, str) else None
-    is_path = dotted is not None and _KEY_PATH.fullmatch(dotted) is not None
+    dotted = key if isinstance(key, str) else "?"
+    dotted = without_gaps(dotted if dotted[:1] in ("", ".", "[") else f".{dotted}")
+    is_path = isinstance(key, str) and _KEY_PATH.fullmatch(dotted) is not None
     kept = Literal(dict(item))
     if len(item) > len(_REFERENCE) or not (is_number or is_digits) or not is_path:
         what = f"{shown(json.dumps(dict(item), ensure_ascii=False))} is not a reference."
         help_ = f"One has the number 'fromStep' and the path 'outputKey', no more. {_HELP}"
         return ParsedText(kept, (TextProblem("reference-syntax", what, help_),))
-    ref = _ref(ids, int(cast("int | str", number)), dotted or "", json.dumps({"fromStep": number}))
+    ref = _ref(ids, int(cast("int | str", number)), dotted, json.dumps({"fromStep": number}))
     return ParsedText(kept, (ref,)) if isinstance(ref, TextProblem) else ParsedText(ref)
-
-
-def _dotted(key: str) -> str:
-    return without_gaps(key if key[:1] in ("", ".", "[") else f".{key}")
 
 
 def _write_value(numbers: Mapping[str, int], value: Written) -> Json:
@@ -290,19 +284,14 @@ def _part(numbers: Mapping[str, int], parts: Sequence[str | Ref], at: int) -> st
         path = write_bare(part.path)
         return f"{{{numbers[part.step]}{'.' if path else ''}{path}}}"
     text = _escaped(part)
-    return text if at + 1 == len(parts) else _BRACES_AT_END.sub(_twice, text)
+    return text if at + 1 == len(parts) else _BRACES_AT_END.sub(lambda found: found[0] * 2, text)
 
 
 def _escaped(text: str) -> str:
-    return _BRACES.sub(_escape, text) if "{" in text else text
+    def escape(found: re.Match[str]) -> str:
+        return found["open"] * 2 + found["body"] + found["close"] + "}"
 
-
-def _escape(found: re.Match[str]) -> str:
-    return found["open"] * 2 + found["body"] + found["close"] + "}"
-
-
-def _twice(found: re.Match[str]) -> str:
-    return found[0] * 2
+    return _BRACES.sub(escape, text) if "{" in text else text
 
 
 def _refusal(ref: Ref) -> str | None:

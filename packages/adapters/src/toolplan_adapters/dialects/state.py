@@ -8,7 +8,7 @@ A task that is planned is pending and has no outputs: what a run has done is not
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import partial
 from typing import Final
 
@@ -103,7 +103,14 @@ def load(document: Json, _: form.Signatures | None, limits: Limits) -> Parsed:
         _step(StepFields(item, f"/steps/{at}", name, report))
         for at, (item, name) in enumerate(zip(items, ids, strict=True))
     )
-    _check_routing(inner, [step.tool for step in steps], report)
+    owners, routing = [step.tool for step in steps], inner.get("routing")
+    if routing is not None and "" not in owners and routing != owners:
+        report.error(
+            "contradiction",
+            "'routing' is not the owners of the tasks in order.",
+            "/routing",
+            help=f"By the tasks it is {shown(', '.join(owners))}.",
+        )
     return Parsed(Plan(steps), report.diagnostics)
 
 
@@ -164,17 +171,6 @@ def _check_run(task: StepFields) -> None:
         task.report.warning("noise", said, place, task.step, "A plan has no state of a run.")
 
 
-def _check_routing(plan: Mapping[str, Json], owners: Sequence[str], report: Report) -> None:
-    routing = plan.get("routing")
-    if routing is not None and "" not in owners and routing != list(owners):
-        report.error(
-            "contradiction",
-            "'routing' is not the owners of the tasks in order.",
-            "/routing",
-            help=f"By the tasks it is {shown(', '.join(owners))}.",
-        )
-
-
 def _dump(step: Step) -> Json:
     task: dict[str, Json] = {"id": step.id}
     if step.thought is not None:
@@ -195,20 +191,13 @@ def _skill(step: Step) -> Json:
     """Return the skill that all data of the step is required for, None where there is no such."""
     required = step.args.get("required_data")
     items = required.value if isinstance(required, Literal) else None
-    skills = [each.get("skill") for each in _dicts(items)]
+    listed = items if isinstance(items, list) else []
+    skills = [each.get("skill") for each in listed if isinstance(each, dict)]
     return skills[0] if skills and all(each == skills[0] for each in skills) else None
-
-
-def _dicts(value: Json) -> list[dict[str, Json]]:
-    return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
 
 
 def _no_reference(_: Ref) -> str:
     raise TypeError("a task has no references")
-
-
-def _refusal(_: Ref) -> str | None:
-    return "has order by task, and no reference to an output"
 
 
 _SYNTAX: Final = Syntax(
@@ -226,7 +215,8 @@ _PLACES: Final = form.Places(
     },
 )
 _FORM: Final = form.Form(is_plan, load, _PLACES)
-_SAYS: Final = form.Says("STATE", frozenset({"after", "thought"}), _refusal)
+_NO_REFERENCE: Final = "has order by task, and no reference to an output"
+_SAYS: Final = form.Says("STATE", frozenset({"after", "thought"}), lambda _: _NO_REFERENCE)
 DIALECT: Final = form.FunctionDialect(
     name="state",
     json=True,

@@ -33,7 +33,7 @@ from toolplan.schema.tool import Arguments, Toolbox
 from toolplan.schema.tool import Tool as TypedTool
 from toolplan.schema.tool_call import current_call
 from toolplan.tools.search import relevant
-from toolplan_adapters.kirha.steps import PlannerError, Status, Step, parse_error
+from toolplan_adapters.kirha.steps import PlannerError, PlanParseError, Status, Step, parse_fault
 from toolplan_adapters.kirha.tools import AnyTool, toolbox
 
 UNSATISFIED: Final = "Skipped: dependencies not satisfied"
@@ -141,18 +141,15 @@ def _result(
     if ended.state is StepState.SUCCEEDED and ended.error is None:
         return StepResult(step.id, step.tool, {} if given is None else given, ended.output)
     failure = ended.error or Failure("cancelled", "The step was not over when the run ended.")
-    status, error = _status(ended.state, failure)
+    status: Status = "timeout" if failure.code == "timeout" else "failed"
+    error = failure.message
+    if ended.state is StepState.SKIPPED:
+        status, error = "skipped", UNSATISFIED
+    elif failure.code in _UNRESOLVED:
+        status, error = "skipped", f"Failed to resolve arguments: {error}"
     if given is None:
         given = Step.of(planned).arguments if error == UNSATISFIED else {}
     return StepResult(step.id, step.tool, given, None, error, status)
-
-
-def _status(state: StepState, failure: Failure) -> tuple[Status, str]:
-    if state is StepState.SKIPPED:
-        return "skipped", UNSATISFIED
-    if failure.code in _UNRESOLVED:
-        return "skipped", f"Failed to resolve arguments: {failure.message}"
-    return "timeout" if failure.code == "timeout" else "failed", failure.message
 
 
 DIALECT = "kirha"
@@ -211,7 +208,10 @@ def parse_plan(text: str) -> Plan | None:
         return None
     parsed = parse(text, DIALECT)
     if parsed.plan is None or any(each.blocks for each in parsed.diagnostics):
-        raise parse_error(parsed.diagnostics)
+        blocking = [each for each in parsed.diagnostics if each.blocks]
+        if any(each.code == "empty-plan" for each in blocking):
+            raise PlannerError("No plan generated", blocking)
+        raise PlanParseError("; ".join(dict.fromkeys(map(parse_fault, blocking))), blocking)
     names = {step.id: str(at) for at, step in enumerate(parsed.plan.steps)}
     return Plan(rename_steps(parsed.plan, names))
 
@@ -245,7 +245,11 @@ class Planner:
             ModelError: the address is not valid.
         """
         self.model = model
-        self._endpoint = _opened(base_url, api_key, model) if endpoint is None else endpoint
+        if endpoint is None:
+            address = urlsplit(base_url)
+            keys = {f"{address.scheme}://{address.netloc}": api_key} if api_key else {}
+            endpoint = open_model(f"{base_url}#{model}", keys=keys)
+        self._endpoint = endpoint
         self._today = today
 
     async def generate_plan(
@@ -288,9 +292,3 @@ class Planner:
         if not reply.text.strip():
             raise PlannerError("No plan generated")
         return parse_plan(reply.text)
-
-
-def _opened(base_url: str, api_key: str | None, model: str) -> Model:
-    address = urlsplit(base_url)
-    keys: Mapping[str, str] = {f"{address.scheme}://{address.netloc}": api_key} if api_key else {}
-    return open_model(f"{base_url}#{model}", keys=keys)

@@ -43,20 +43,13 @@ class PlanParseError(PlannerError):
     CODE: ClassVar[str] = "bad-plan"
 
 
-def parse_error(diagnostics: Sequence[Diagnostic]) -> PlannerError:
-    """Return the error for a reply with these diagnostics."""
-    blocking = [each for each in diagnostics if each.blocks]
-    if any(each.code == "empty-plan" for each in blocking):
-        return PlannerError("No plan generated", blocking)
-    return PlanParseError("; ".join(dict.fromkeys(map(_message, blocking))), blocking)
-
-
 def missing_step(number: str) -> str:
     """Return the message for a reference to a step that does not exist."""
     return f"Invalid dependency reference: step {number} not found"
 
 
-def _message(diagnostic: Diagnostic) -> str:
+def parse_fault(diagnostic: Diagnostic) -> str:
+    """Return the message of a diagnostic, in the words of the SDK where it has some."""
     message = diagnostic.message.rstrip(".")
     if diagnostic.code == "unknown-step":
         found = _NUMBER.search(message)
@@ -110,7 +103,14 @@ def shown(value: Value) -> Json:
         case Ref(step, path):
             return {"$fromStep": step, "$outputKey": output_key(path)}
         case Template(parts):
-            return _shown_template(parts)
+            text, values = "", list[Json]()
+            for part in parts:
+                if isinstance(part, Ref):
+                    text += f"{{{len(values)}}}"
+                    values.append(shown(part))
+                else:
+                    text += _LOOKS_LIKE_A_PLACE.sub(r"{{\1}}", part)
+            return {"$fromTemplateString": text, "$values": values}
         case Array(items):
             return [shown(item) for item in items]
         case Object(fields):
@@ -120,14 +120,3 @@ def shown(value: Value) -> Json:
 def output_key(path: Path) -> str:
     """Return a path as an `$outputKey`: `items[0].name`; the whole output is the empty text."""
     return print_path(path).removeprefix(".")
-
-
-def _shown_template(parts: tuple[str | Ref, ...]) -> Json:
-    text, values = "", list[Json]()
-    for part in parts:
-        if isinstance(part, Ref):
-            text += f"{{{len(values)}}}"
-            values.append(shown(part))
-        else:
-            text += _LOOKS_LIKE_A_PLACE.sub(r"{{\1}}", part)
-    return {"$fromTemplateString": text, "$values": values}

@@ -71,7 +71,6 @@ class _Query:
         self._sources = sources
 
     async def ask(self, name: str, **arguments: str) -> Row:
-        """Return the output of a source, empty if it failed."""
         given: dict[str, Json] = {key: text for key, text in arguments.items() if text}
         asked: Row = {"tool": name, "arguments": given}
         source = self._sources.get(name)
@@ -159,7 +158,14 @@ def config_best_practice(briefing: Briefing) -> Mapping[str, Json]:
         case "cbp_assessment":
             return _outputs(_with_history(_departures(briefing, "config"), briefing), briefing)
         case "cbp_expert_insights":
-            return _outputs(_expert_insights(briefing), briefing)
+            taken = ("severity", "title", "insight")
+            insights = [
+                finding(row["rule"], row, "said by experts")
+                | {key: row[key] for key in taken}
+                | {"remediation": row["recommendation"]}
+                for row in _rows(briefing, f"{CONTEXT}.slic_findings")
+            ]
+            return _outputs(insights, briefing)
         case "cbp_generic":
             chunks = _rows(briefing, "enterprise_context.retrieved_chunks")
             said = [chunk["content"] for chunk in chunks]
@@ -225,18 +231,6 @@ def _with_history(findings: list[Row], briefing: Briefing) -> list[Row]:
     return findings
 
 
-def _expert_insights(briefing: Briefing) -> list[Row]:
-    taken = ("severity", "title", "insight")
-    return [
-        {
-            **finding(row["rule"], row, "said by experts"),
-            **{key: row[key] for key in taken},
-            "remediation": row["recommendation"],
-        }
-        for row in _rows(briefing, f"{CONTEXT}.slic_findings")
-    ]
-
-
 def _outputs(findings: Sequence[Row], briefing: Briefing, **summary: Json) -> dict[str, Json]:
     """Return the outputs of a domain agent; with gaps in the data each finding is less sure."""
     errors = _rows(briefing, f"{CONTEXT}.errors")
@@ -256,10 +250,15 @@ def _outputs(findings: Sequence[Row], briefing: Briefing, **summary: Json) -> di
         listed.append({**each, **known, "confidence": 0.7 if gaps else 0.95})
     counts = {name: sum(each["severity"] == name for each in listed) for name in SEVERITIES}
     fetched = {each["device"] for each in _rows(briefing, f"{CONTEXT}.assets.configs")}
+    text = "Nothing was found."
+    if listed:
+        count = len({each["device"] for each in listed})
+        some = f"{len(listed)} finding{'s' * (len(listed) != 1)}"
+        text = f"{some} on {count} device{'s' * (count != 1)}, the worst {listed[0]['severity']}."
     outputs: Row = {
         "findings": listed,
         "summary": {
-            "text": _sentence(listed),
+            "text": text,
             "findings": len(listed),
             "by_severity": counts,
             **_trend(briefing, fetched),
@@ -285,12 +284,3 @@ def _trend(briefing: Briefing, fetched: set[str]) -> Row:
     }
     counts = {kind: len(rows) for kind, rows in issues.items()}
     return {"trend": counts, "resolved_issues": issues["resolved"]}
-
-
-def _sentence(findings: Sequence[Row]) -> str:
-    if not findings:
-        return "Nothing was found."
-    some = f"{len(findings)} finding{'s' * (len(findings) != 1)}"
-    count = len({each["device"] for each in findings})
-    devices = f"{count} device{'s' * (count != 1)}"
-    return f"{some} on {devices}, the worst {findings[0]['severity']}."

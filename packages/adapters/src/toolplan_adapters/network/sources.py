@@ -78,7 +78,15 @@ def assessment_analysis_tool(
         focus_area: a site, a device or a technology; all by default.
     """
     chosen = _assessment(assessment_id)
-    devices = _devices(focus_area, product_filter)
+    wanted = focus_area.casefold()
+    # a technology is everywhere
+    everywhere = {"", *(rule["technology"].casefold() for rule in RULES.values())}
+    devices = {
+        name: each
+        for name, each in DEVICES.items()
+        if wanted in everywhere | {each["site"].casefold(), name.casefold(), each["address"]}
+        and product_filter.casefold() in ("", each["type"])
+    }
     found = [
         row
         for row in _issue_rows(_issues(chosen))
@@ -93,7 +101,6 @@ def assessment_analysis_tool(
         case "filtering":
             result["findings"] = found
         case "technology":
-            wanted = focus_area.casefold()
             result["findings"] = [row for row in found if row["technology"].casefold() == wanted]
         case "assets":
             result["assets"] = _assets(devices)
@@ -218,18 +225,6 @@ def _issue_rows(issues: Issues) -> list[Row]:
         }
         for (device, rule), first_seen in issues.items()
     ]
-
-
-def _devices(area: str, product: str) -> dict[str, Row]:
-    """Return the devices of a site, a name or an address; all of them for a technology."""
-    wanted = area.casefold()
-    everywhere = {"", *(rule["technology"].casefold() for rule in RULES.values())}
-    return {
-        name: each
-        for name, each in DEVICES.items()
-        if wanted in everywhere | {each["site"].casefold(), name.casefold(), each["address"]}
-        and product.casefold() in ("", each["type"])
-    }
 
 
 def _of(devices: Iterable[str], kind: str) -> list[Row]:

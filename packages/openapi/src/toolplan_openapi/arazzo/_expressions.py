@@ -6,6 +6,7 @@ import json
 import operator
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Final, TypeAlias
 from urllib.parse import parse_qsl
 
@@ -309,7 +310,11 @@ def criterion(fields: Mapping[str, Json]) -> list[Condition]:
     if not isinstance(context, str):
         raise Unsayable(f"A criterion of the type '{kind}' has an expression as its 'context'.")
     if kind == "regex" and context == "$statusCode":
-        return _status_pattern(text)
+        if len(text) <= _LONGEST_STATUS_PATTERN and _STATUS_PATTERN.fullmatch(text):
+            with suppress(re.error):
+                if any(re.search(text, str(status)) for status in _SUCCESSES):
+                    return []
+        raise Unsayable(_NO_OTHER_STATUS)
     path = _in_body(context)
     if kind == "regex":
         return [Condition(path, {"type": "string", "pattern": text})]
@@ -413,16 +418,6 @@ def _is_success(found: re.Match[str] | None) -> bool:
     compare, number = _COMPARISONS[found["operator"]], int(found["right"][:9])
     holds = [compare(status, number) for status in _SUCCESSES]
     return any(holds) if found["operator"] == "==" else all(holds)
-
-
-def _status_pattern(pattern: str) -> list[Condition]:
-    if len(pattern) <= _LONGEST_STATUS_PATTERN and _STATUS_PATTERN.fullmatch(pattern):
-        try:
-            if any(re.search(pattern, str(status)) for status in _SUCCESSES):
-                return []
-        except re.error:
-            pass
-    raise Unsayable(_NO_OTHER_STATUS)
 
 
 def _in_body(expression: str) -> Path:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
@@ -140,7 +141,6 @@ class Reading:
                 yield each, error
 
     def plan(self, workflow: Place, inputs: Outputs) -> Plan:
-        """Return the plan of `workflow`, with the values of its inputs."""
         stated = (each.node.get("stepId") for each in workflow.at("steps").each())
         self.taken |= {each for each in stated if isinstance(each, str)}
         self.places["/steps"] = f"{workflow.pointer}/steps"
@@ -274,7 +274,6 @@ class _WorkflowReader:
         return name
 
     def _call(self, place: Place, name: str) -> None:
-        """Add the steps of the workflow that a step calls."""
         reading, target = self._reading, place.at("workflowId")
         reading.step = name
         self._check_fields(place, _CALL_FIELDS)
@@ -412,25 +411,24 @@ class _WorkflowReader:
         body = place.at("requestBody")
         self._reading.fields(body, _BODY_FIELDS)
         payload = body.at("payload")
-        if isinstance(payload.value, str):
-            payload = replace(
-                payload, value=_embedded_json(payload.value, body.text("contentType"))
-            )
+        kind = body.text("contentType").lower()
+        if isinstance(payload.value, str) and (not kind or "json" in kind):
+            with suppress(ValueError, RecursionError):  # it may be JSON in a text
+                written = read_json(payload.value)
+                if isinstance(written, dict | list):
+                    payload = replace(payload, value=written)
         if "payload" not in body.node:
             return
-        if not isinstance(payload.value, dict) or self._takes_body(place, payload):
+        signature = (self._reading.signatures or {}).get(self._named(place) or "")
+        inputs = set[str]() if signature is None else {*signature.inputs}
+        is_one = "body" in inputs and not payload.node.keys() <= inputs
+        if not isinstance(payload.value, dict) or is_one:
             yield "body", self._value(payload), payload.pointer
             return
         for name in payload.node:
             each = payload.at(name)
             if not self._is_left_out(each, name):
                 yield name, self._value(each), each.pointer
-
-    def _takes_body(self, place: Place, payload: Place) -> bool:
-        """Return whether the tool takes the payload as one argument."""
-        signature = (self._reading.signatures or {}).get(self._named(place) or "")
-        inputs = () if signature is None else signature.inputs
-        return "body" in inputs and not payload.node.keys() <= set(inputs)
 
     def _step_outputs(self, place: Place, step: str | None) -> dict[str, Value]:
         """Return the outputs of a step, for later steps; `step` is the one with the response."""
@@ -468,14 +466,3 @@ class _WorkflowReader:
             self._refuse("'timeout' is no length of time.", place, "field-type")
             return None
         return stated / 1000
-
-
-def _embedded_json(payload: str, kind: str) -> Json:
-    """Return the value of a payload that is JSON in a text; the text where it is not JSON."""
-    if kind and "json" not in kind.lower():
-        return payload
-    try:
-        found = read_json(payload)
-    except (ValueError, RecursionError):
-        return payload
-    return found if isinstance(found, dict | list) else payload

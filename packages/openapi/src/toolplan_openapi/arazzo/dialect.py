@@ -19,14 +19,7 @@ from toolplan.dialects.characters import fits
 from toolplan.dialects.form import bounded
 from toolplan.plan.canonical import DEEPEST, Parsed, Report, Syntax
 from toolplan.plan.diagnostics import Diagnostic
-from toolplan.plan.model import (
-    Limits,
-    Object,
-    Plan,
-    Ref,
-    refs,
-    step_refs,
-)
+from toolplan.plan.model import Limits, Object, Plan, Ref, refs, step_refs
 from toolplan.plan.path import Json
 from toolplan.plan.text.loose import Span
 from toolplan.plan.yaml_text import YamlError, read_yaml
@@ -38,10 +31,6 @@ from toolplan_openapi.arazzo._workflow import ROOT_FIELDS, Reading
 _YAML = re.compile(r"^arazzo[ \t]*:", re.MULTILINE)
 _MOST_STEPS: Final = 20_000
 _VERSION = re.compile(r"1\.[01](?:\.[0-9]+)?")
-
-
-def _is_plan(document: Json) -> bool:
-    return isinstance(document, dict) and "arazzo" in document and "workflows" in document
 
 
 def _load(
@@ -79,7 +68,6 @@ def _load(
 
 
 def _chosen(reading: Reading, choice: Choice) -> Place | None:
-    """Return the workflow that is the plan."""
     if not reading.workflows or not reading.workflows[0].node:
         said = "'workflows' is no list with a workflow in it."
         reading.report.error("field-type", said, "/workflows")
@@ -174,7 +162,10 @@ def _is_yaml(text: str) -> bool:
 
 
 def _form(choice: Choice) -> form.Form:
-    return form.Form(_is_plan, partial(_load, choice=choice), _Places((), {}, choice=choice))
+    def is_plan(document: Json) -> bool:
+        return isinstance(document, dict) and document.keys() >= {"arazzo", "workflows"}
+
+    return form.Form(is_plan, partial(_load, choice=choice), _Places((), {}, choice=choice))
 
 
 def _read(choice: Choice, text: str, signatures: form.Signatures | None, limits: Limits) -> Parsed:

@@ -6,10 +6,10 @@ import secrets
 import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
-from typing import Final, NamedTuple, TypeAlias, TypeVar, cast
+from typing import Final, TypeAlias, TypeVar, cast
 
 from toolplan.events import Event
-from toolplan.storage.journal import BLOB, Pruning, named_blobs
+from toolplan.storage.journal import BLOB, Pruning, leases, named_blobs
 from toolplan.storage.journal.blobs import BadBlob, blob_name
 from toolplan.storage.journal.driver import (
     RELEASE,
@@ -21,17 +21,6 @@ from toolplan.storage.journal.driver import (
     run_exists,
 )
 from toolplan.storage.journal.errors import LeaseHeld
-from toolplan.storage.journal.leases import (
-    LEASE_S,
-    Claims,
-    Lease,
-    is_gone,
-    lives,
-    process_text,
-    since_boot,
-    this_boot,
-    this_process,
-)
 from toolplan.storage.journal.reading import Query, Row, RunRecord, record_text
 from toolplan.storage.journal.records import KEPT_DURATIONS, Group
 from toolplan.storage.journal.store import Store
@@ -41,53 +30,6 @@ from toolplan_workers.postgres.connections import Connection, Connections, has_t
 from toolplan_workers.postgres.locks import Locks
 from toolplan_workers.postgres.notifications import Listener, Notifier
 from toolplan_workers.postgres.schema import prepare
-
-
-class Owner(NamedTuple):
-    """A process: its host and number, the boot of its machine, and a random part.
-
-    Hosts and numbers come again, in containers above all; the earlier process has ended then.
-    """
-
-    process: str
-    boot: str
-    chance: str
-
-    @classmethod
-    def new(cls) -> Owner:
-        """Return a name for this process that no other has."""
-        return cls(this_process(), this_boot(), secrets.token_hex(8))
-
-    @classmethod
-    def read(cls, name: str) -> Owner:
-        """Return the owner with this name; another name is only a process."""
-        parts = name.split("|")
-        return cls(*parts) if len(parts) == len(cls._fields) else cls(name, "", "")
-
-    @property
-    def name(self) -> str:
-        """The owner as text."""
-        return "|".join(self)
-
-    @property
-    def text(self) -> str:
-        """The owner in words."""
-        return process_text(self.process) if ":" in self.process else self.process
-
-    @property
-    def is_gone(self) -> bool:
-        """Whether it is a process of this machine that has certainly ended."""
-        return self._is_here and is_gone(self.process)
-
-    @property
-    def lives(self) -> bool:
-        """Whether it is a process of this machine that has not ended."""
-        return self._is_here and lives(self.process)
-
-    @property
-    def _is_here(self) -> bool:
-        return bool(self.boot) and self.boot == this_boot()
-
 
 _T = TypeVar("_T")
 
@@ -127,17 +69,16 @@ _Durations: TypeAlias = tuple[str, str, float, list[float]]
 
 
 class PostgresDriver(Driver):
-    """Connections to a database, and the durations that this process holds back for it.
+    """Connections to a database, and the durations that this process holds back for it."""
 
-    Raises:
-        JournalError: the database cannot be used.
-    """
-
-    def __init__(self, connections: Connections, claims: Claims, owner: str) -> None:
+    def __init__(self, connections: Connections, claims: leases.Claims, owner: str) -> None:
         self.connections = connections
         self.sql = _SQL
         self.claims = claims
-        self.owner = owner or Owner.new().name
+        # host and process number, the boot of the machine, and a part that no other process has
+        self.owner = owner or "|".join(
+            (leases.this_process(), leases.this_boot(), secrets.token_hex(8))
+        )
         self.place = connections.address.place
         self.locks = self.advisory = Locks(connections)
         self._notifier = Notifier(connections)
@@ -146,10 +87,18 @@ class PostgresDriver(Driver):
         self._kept = 0
         try:
             notes = connections.do(lambda each: prepare(each, self.place))
-            self.notes = notes + _clock_notes(time.time() - connections.now())
+            ahead_s = time.time() - connections.now()
         except BaseException:
             connections.close()
             raise
+        if abs(ahead_s) > _CLOCK_TOLERANCE_S:
+            direction = "ahead of" if ahead_s > 0 else "behind"
+            notes += (
+                f"The clock of this machine is {abs(ahead_s):,.0f} s {direction} that of the"
+                " journal's server. Leases and schedules count on the server's; times in events"
+                " are wrong.",
+            )
+        self.notes = notes
 
     def close(self) -> None:
         self._notifier.close()
@@ -197,23 +146,24 @@ class PostgresDriver(Driver):
 
     def check_free(self, run: str, held: Row, watched: tuple[int, float] | None) -> str:
         name, _, is_over = cast("tuple[str, int, bool]", held)
-        before = Owner.read(name)
-        if not (is_over or name in ("", self.owner) or before.is_gone):
-            raise LeaseHeld(run, before.text, self.claims.lease_s, None)
-        return before.text if name and before.lives else ""
+        process, is_here = _process(name)
+        text = leases.process_text(process) if ":" in process else process
+        if not (is_over or name in ("", self.owner) or (is_here and leases.is_gone(process))):
+            raise LeaseHeld(run, text, self.claims.lease_s, None)
+        return text if is_here and leases.lives(process) else ""
 
     def is_free(self, held: Row) -> bool:
         name, _, is_over = cast("tuple[str, int, bool]", held)
-        return not name or is_over or Owner.read(name).is_gone
+        process, is_here = _process(name)
+        return not name or is_over or (is_here and leases.is_gone(process))
 
-    def take_free(self, run: str, beat: float) -> Lease | None:
-        """Take the lease of `run` if it is free."""
+    def take_free(self, run: str, beat: float) -> leases.Lease | None:
         values = (self.owner, *self.lease_values(beat), run)
         for at, token in self.do(lambda query: query(_TAKE_FREE, values), is_one=True):
-            return Lease(run, cast("int", token), cast("int", at))
+            return leases.Lease(run, cast("int", token), cast("int", at))
         return None
 
-    def release(self, lease: Lease) -> None:
+    def release(self, lease: leases.Lease) -> None:
         """Release a lease, and write the durations of the run, in one commit."""
         values, rows = (lease.run, lease.token, self.owner), self._durations.pop(lease.run, [])
         trims = self._trims() if rows else False
@@ -258,7 +208,6 @@ class PostgresDriver(Driver):
         return latest[:KEPT_DURATIONS]
 
     def notify(self, run: str) -> None:
-        """Notify those who wait for records of `run`."""
         self._notifier.notify(run)
 
     def wait(self, run: str, has_more: Callable[[], bool], timeout_s: float) -> None:
@@ -270,6 +219,15 @@ class PostgresDriver(Driver):
         """Return whether it is time to remove the oldest durations."""
         self._kept = (self._kept + 1) % _TRIM_EVERY
         return not self._kept
+
+
+def _process(owner: str) -> tuple[str, bool]:
+    """Return the process in the name of an owner, and whether it is of this boot of this machine.
+
+    Hosts and numbers come again, in containers above all; the earlier process has ended then.
+    """
+    process, boot, _ = owner.split("|") if owner.count("|") == 2 else (owner, "", "")
+    return process, bool(boot) and boot == leases.this_boot()
 
 
 def query_of(connection: Connection) -> Query:
@@ -289,17 +247,6 @@ def _add_durations(connection: Connection, rows: list[_Durations], *, trims: boo
         query(_ADD_DURATIONS, row)
     for tool, *_ in rows if trims else ():
         query(_TRIM_DURATIONS, (tool, tool, KEPT_DURATIONS))
-
-
-def _clock_notes(ahead_s: float) -> tuple[str, ...]:
-    """Return a warning about clock skew; `ahead_s` is this machine's time minus the server's."""
-    if abs(ahead_s) <= _CLOCK_TOLERANCE_S:
-        return ()
-    direction = "ahead of" if ahead_s > 0 else "behind"
-    return (
-        f"The clock of this machine is {abs(ahead_s):,.0f} s {direction} that of the journal's"
-        " server. Leases and schedules count on the server's; times in events are wrong.",
-    )
 
 
 # Locked: a run that is cancelled could be resumed just now.
@@ -353,9 +300,9 @@ class PostgresJournal(Store):
         *,
         clock: Callable[[], float] | None = None,
         owner: str = "",
-        lease_s: float = LEASE_S,
+        lease_s: float = leases.LEASE_S,
         worker: Worker | None = None,
-        age_clock: Callable[[], float] = since_boot,
+        age_clock: Callable[[], float] = leases.since_boot,
     ) -> None:
         """Open the journal at `address`; make its tables where there are none.
 
@@ -364,7 +311,7 @@ class PostgresJournal(Store):
         """
         found = read_address(address)
         connections = Connections(found)
-        driver = PostgresDriver(connections, Claims(lease_s, age_clock), owner)
+        driver = PostgresDriver(connections, leases.Claims(lease_s, age_clock), owner)
         super().__init__(driver, clock or connections.now, worker or WriterThread(WRITERS))
         self.locks = driver.advisory
         self.conninfo = found.conninfo
@@ -382,7 +329,7 @@ class PostgresJournal(Store):
         if not add_run(query_of(connection), self._driver, made, None):
             raise run_exists(run)
 
-    def forget(self, lease: Lease) -> None:
+    def forget(self, lease: leases.Lease) -> None:
         """Allow this process to take the run again, even if `release` failed."""
         self._driver.forget(lease.run)
         super().forget(lease)
@@ -391,9 +338,6 @@ class PostgresJournal(Store):
         """Remove the runs that began more than `older_than_s` seconds ago, but not `keep` latest.
 
         Messages to the runs are removed with them; approvals that were used stay used.
-
-        Raises:
-            JournalError: the journal cannot be read or written.
         """
         return _pruned(self, older_than_s, keep, apply=apply)
 

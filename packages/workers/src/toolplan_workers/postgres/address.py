@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -67,18 +66,19 @@ class Address:
 
 
 def read_address(url: str) -> Address:
-    """Return the address in `url`.
-
-    Raises:
-        JournalError: it cannot be read.
-    """
+    """Return the address in `url`; a JournalError where it cannot be read."""
     try:
         given = {
             name: str(value) for name, value in conninfo_to_dict(url).items() if value is not None
         }
     except psycopg.Error:  # its text shows parts of the address, which may be a password
         given = None
-    if given is None or not _is_whole(given):
+    is_whole = given is not None
+    if given is not None:  # a password with a / in it would be read as these
+        ports = given.get("port", "").replace(",", "")
+        others = "".join(given.get(name, "") for name in ("user", "host", "dbname"))
+        is_whole = (not ports or ports.isdecimal()) and "@" not in others
+    if given is None or not is_whole:
         raise JournalError(
             "journal-address",
             "The address of the journal cannot be read.",
@@ -90,18 +90,7 @@ def read_address(url: str) -> Address:
         options += f" -c search_path={SCHEMA}"
     parameters = {**_DEFAULTS, **given, "options": options, "client_encoding": "UTF8"}
     secrets = tuple(given[name] for name in _SECRETS if name in given)
-    return Address(make_conninfo(**parameters), _place(given), secrets)
-
-
-def _is_whole(given: Mapping[str, str]) -> bool:
-    """Return whether no part of a password was read as something else: it may have a / in it."""
-    ports = given.get("port", "").replace(",", "")
-    others = (given.get(name, "") for name in ("user", "host", "dbname"))
-    return (not ports or ports.isdecimal()) and not any("@" in each for each in others)
-
-
-def _place(given: Mapping[str, str]) -> str:
     user, host, address, port, name = (given.get(each, "") for each in _SHOWN)
-    user = f"{user}@" if user else ""
-    port = f":{port}" if port else ""
-    return f"postgres://{user}{host or address}{port}/{name}"
+    user, port = f"{user}@" if user else "", f":{port}" if port else ""
+    place = f"postgres://{user}{host or address}{port}/{name}"
+    return Address(make_conninfo(**parameters), place, secrets)

@@ -15,8 +15,9 @@ from toolplan_workers.postgres.connections import Connection, Connections, fault
 class Locks:
     """Session advisory locks by name, all on one connection of their own.
 
-    They end with the connection, so with the process or its machine. Its methods block and are
-    thread-safe. They do not work through a pool that shares sessions between clients.
+    They end with the connection, so with the process or its machine. Its methods block, are
+    thread-safe, and raise `JournalError` where the database cannot be used, or the session is over.
+    They do not work through a pool that shares sessions between clients.
     """
 
     def __init__(self, connections: Connections) -> None:
@@ -26,11 +27,7 @@ class Locks:
         self._lock = threading.Lock()
 
     def hold(self, name: str) -> bool:
-        """Hold `name`, unless it is held already, here or elsewhere; return whether that worked.
-
-        Raises:
-            JournalError: the database cannot be used.
-        """
+        """Hold `name`, unless it is held already, here or elsewhere; return whether that worked."""
         with self._lock:
             if name in self._held:  # the session would hold it twice
                 return False
@@ -52,11 +49,7 @@ class Locks:
             return name in self._held
 
     def free(self, names: Collection[str]) -> frozenset[str]:
-        """Return those of `names` that are free; it also finds out whether the session lives.
-
-        Raises:
-            JournalError: the database cannot be used, or the session is over.
-        """
+        """Return those of `names` that are free; it also finds out whether the session lives."""
         query = (
             "SELECT name FROM unnest(%s::text[]) AS name"
             " WHERE pg_try_advisory_xact_lock(hashtextextended(name, 0))"
@@ -66,11 +59,7 @@ class Locks:
             return frozenset(str(row[0]) for row in self._ask(query, others))
 
     def end_sessions(self, names: Collection[str]) -> None:
-        """End the sessions that hold `names`, with all other locks of each.
-
-        Raises:
-            JournalError: the database cannot be used, or does not let this user do it.
-        """
+        """End the sessions that hold `names`, with all other locks of each."""
         query = (
             "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory'"
             " AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"

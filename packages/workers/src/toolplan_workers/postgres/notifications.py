@@ -11,7 +11,7 @@ from typing import Final
 import psycopg
 
 from toolplan.storage.journal.errors import JournalError
-from toolplan_workers.postgres.connections import Connection, Connections
+from toolplan_workers.postgres.connections import Connections
 
 _CHANNEL: Final = "toolplan_events"
 _GATHER_S: Final = 0.02
@@ -116,14 +116,11 @@ class Listener(_Service):
         while not self._is_over:
             with suppress(JournalError, psycopg.Error), self._connections.open() as connection:
                 connection.execute(f"LISTEN {_CHANNEL}".encode())
-                self._listen(connection)
-            self._wait(_PAUSE_S)
-
-    def _listen(self, connection: Connection) -> None:
-        with self._changed:
-            self._changed.notify_all()
-        while not self._is_over:
-            for notice in connection.notifies(timeout=_PAUSE_S / 2, stop_after=1):
                 with self._changed:
-                    self._heard[notice.payload] += 1
                     self._changed.notify_all()
+                while not self._is_over:
+                    for notice in connection.notifies(timeout=_PAUSE_S / 2, stop_after=1):
+                        with self._changed:
+                            self._heard[notice.payload] += 1
+                            self._changed.notify_all()
+            self._wait(_PAUSE_S)

@@ -12,7 +12,7 @@ from toolplan.storage.journal import JournalError, RunRecord
 from toolplan.storage.journal.worker_runs import Placement
 from toolplan_workers.postgres import PostgresJournal
 from toolplan_workers.postgres.connections import has_table
-from toolplan_workers.queue.places import PLACES_TABLES, Places, places_text
+from toolplan_workers.queue.places import PLACES_TABLES, Places
 from toolplan_workers.queue.procrastinate import ProcrastinateQueue
 
 _LOCK: Final = 0x746F6F6C776F726B  # "toolwork": one process at a time makes the tables
@@ -97,18 +97,15 @@ class Message(NamedTuple):
 
 
 class Dispatch:
-    """The runs of a journal that workers take. Its methods block.
+    """The runs of a journal that workers take.
 
-    Each next action of a run is a row and a job, in one transaction: no approval is lost with a
-    job, and no job is there without its row.
+    Its methods block, and raise `JournalError` where the database cannot be used. Each next action
+    of a run is a row and a job, in one transaction: no approval is lost with a job, and no job is
+    there without its row.
     """
 
     def __init__(self, journal: PostgresJournal) -> None:
-        """Use `journal` and a queue beside it; make their tables, or migrate them.
-
-        Raises:
-            JournalError: the database cannot be used.
-        """
+        """Use `journal` and a queue beside it; make their tables, or migrate them."""
         self.journal = journal
         self.queue = ProcrastinateQueue(journal.conninfo)
         self.places = Places(journal)
@@ -255,7 +252,7 @@ class Dispatch:
 
     def waits(self, run: str) -> str:
         """Return a text on the places that `run` waits for and their holders; empty without any."""
-        return places_text(self.places.waits(run))
+        return self.places.waits(run)
 
     def worked(self) -> list[str]:
         """Return the queue of each worker that lives, in order; one that hangs is one of them.
@@ -326,24 +323,21 @@ class Dispatch:
 
     # Failover
 
-    def look_for_failover(self) -> list[str]:
-        """Fence the open runs if the server or its timeline has changed; return these runs."""
+    def look_for_failover(self) -> None:
+        """Fence the open runs if the server or its timeline has changed."""
         with self.journal.transaction() as connection:
             connection.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
             query = f"SELECT {_LATEST}, {self._identity}"
             ((before, now),) = connection.execute(query.encode()).fetchall()
             if before == now:
-                return []
+                return
             connection.execute("INSERT INTO servers (identity) VALUES (%s)", (now,))
-            if not before or not now:  # the first that is known
-                return []
-            rows = connection.execute(
-                "UPDATE placements SET fence = %s WHERE fence = '' AND run IN"
-                " (SELECT run FROM runs WHERE status IN ('running', 'waiting', 'in_doubt'))"
-                " RETURNING run",
-                (_FENCED,),
-            ).fetchall()
-        return [str(row[0]) for row in rows]
+            if before and now:  # else it is the first that is known
+                connection.execute(
+                    "UPDATE placements SET fence = %s WHERE fence = '' AND run IN"
+                    " (SELECT run FROM runs WHERE status IN ('running', 'waiting', 'in_doubt'))",
+                    (_FENCED,),
+                )
 
     def fence(self, run: str, reason: str) -> None:
         """Fence `run`: workers skip it until `continue_after_failover`."""

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from datetime import datetime
 from itertools import groupby
-from typing import Final, NamedTuple
+from typing import Final
 
 from toolplan.storage.journal.leases import process_text
 from toolplan_workers.postgres import PostgresJournal
@@ -73,28 +72,20 @@ _DROP: Final = (
     "DELETE FROM places WHERE owner = %s",
     "DELETE FROM place_waits WHERE owner = %s",
 )
-
-
-class Held(NamedTuple):
-    """A place of the limit `name`: its worker in words, and since when it has it."""
-
-    name: str
-    owner: str
-    since: datetime
+_MOMENT: Final = "%Y-%m-%d %H:%M:%S"
 
 
 class Places:
-    """The places of limits over all machines, leased by one worker. Its methods block."""
+    """The places of limits over all machines, leased by one worker.
+
+    Its methods block, and raise `JournalError` where the database cannot be used.
+    """
 
     def __init__(self, journal: PostgresJournal) -> None:
         self._journal = journal
 
     def take(self, name: str, most: int) -> int | None:
-        """Take a free place of `most`; return its number, None if all are taken.
-
-        Raises:
-            JournalError: the database cannot be used.
-        """
+        """Take a free place of `most`; return its number, None if all are taken."""
         values = {"name": name, "most": most, "owner": self._journal.owner}
         rows = self._journal.rows(_TAKE, values)
         return int(rows[0][0]) if rows else None
@@ -116,26 +107,18 @@ class Places:
         values = {"runs": runs, "names": names, "owner": self._journal.owner}
         self._journal.rows(_WAIT, values)
 
-    def waits(self, run: str) -> list[Held]:
-        """Return the places that `run` waits for, by limit, the oldest first."""
-        rows = self._journal.rows(_WAITS, (run,))
-        return [
-            Held(str(name), process_text(str(owner).partition("|")[0]), since)
-            for name, owner, since in rows
-        ]
+    def waits(self, run: str) -> str:
+        """Return a text on the places that `run` waits for and their holders; "" without any."""
+        texts: list[str] = []
+        for name, held in groupby(self._journal.rows(_WAITS, (run,)), key=lambda row: row[0]):
+            holders = [
+                f"{process_text(owner.partition('|')[0])} since {since.astimezone():{_MOMENT}}"
+                for _, owner, since in held
+            ]
+            texts.append(f"a place of {name}, held by the worker in {', '.join(holders)}")
+        return f"{'; and for '.join(texts)}." if texts else ""
 
     def drop(self, worker: str) -> None:
         """Remove the places and waits of a worker that is gone."""
         for statement in _DROP:
             self._journal.rows(statement, (worker,))
-
-
-def places_text(waits: Sequence[Held]) -> str:
-    """Return a text on the places that a run waits for and their holders; empty without any."""
-    texts: list[str] = []
-    for name, held in groupby(waits, key=lambda each: each.name):
-        owners = [
-            f"{each.owner} since {each.since.astimezone():%Y-%m-%d %H:%M:%S}" for each in held
-        ]
-        texts.append(f"a place of {name}, held by the worker in {', '.join(owners)}")
-    return f"{'; and for '.join(texts)}." if texts else ""

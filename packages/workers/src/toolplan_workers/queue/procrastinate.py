@@ -89,9 +89,7 @@ class ProcrastinateQueue:
             connector=procrastinate.SyncPsycopgConnector(conninfo=conninfo)
         )
         self._app: procrastinate.App | None = None
-        self._working: asyncio.Event | None = None
         self._worker: Any = None
-        self._runs: dict[str, int] = {}
         self.mine: set[int] = set()
         """The numbers of the jobs that this process works on."""
 
@@ -113,7 +111,16 @@ class ProcrastinateQueue:
             done = {name for name in known if name <= _LEAST}
         else:
             rows = connection.execute("SELECT name FROM queue_migrations").fetchall()
-            pending = _pending(known, {str(name) for (name,) in rows}, is_idle=is_idle)
+            done = {str(name) for (name,) in rows}
+            if later := sorted(name for name in done - known.keys() if _POST in name):
+                raise JournalError(
+                    "journal-newer",
+                    f"A newer procrastinate has changed the tables of the queue ({later[-1]}).",
+                    "Install the newest toolplan and procrastinate here.",
+                )
+            pending = [name for name in known if name not in done]
+            while pending and _POST in pending[-1] and not is_idle:
+                pending.pop()
             if pending:
                 connection.execute(known[pending[0]].read_bytes())
                 connection.execute("INSERT INTO queue_migrations VALUES (%s)", (pending[0],))
@@ -356,24 +363,6 @@ def migrations() -> dict[str, Path]:
     """Return the files of the library's migrations by name, in order."""
     files = Path(SchemaManager.get_migrations_path()).glob("*.sql")
     return {each.name: each for each in sorted(files)}
-
-
-def _pending(known: Collection[str], done: set[str], *, is_idle: bool) -> list[str]:
-    """Return the migrations to apply, in order.
-
-    Raises:
-        JournalError: one that only later versions work with was applied by one of them.
-    """
-    if later := sorted(name for name in done.difference(known) if _POST in name):
-        raise JournalError(
-            "journal-newer",
-            f"A newer procrastinate has changed the tables of the queue ({later[-1]}).",
-            "Install the newest toolplan and procrastinate here.",
-        )
-    pending = [name for name in known if name not in done]
-    while pending and _POST in pending[-1] and not is_idle:
-        pending.pop()
-    return pending
 
 
 def try_queue() -> str:
