@@ -5,8 +5,6 @@ are there (also to ones written later), no cycle. What the references meet at ru
 chance on purpose: lists, scalars, nulls and things that are not there.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from functools import cache

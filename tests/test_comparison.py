@@ -1,7 +1,5 @@
 """What differs between two plans is found, and nothing else is."""
 
-from __future__ import annotations
-
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace

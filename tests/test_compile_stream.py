@@ -1,7 +1,5 @@
 """Plans that are still being written: which steps are given, when, and that they are the plan's."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import AsyncIterator, Mapping, Sequence

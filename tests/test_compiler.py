@@ -1,7 +1,5 @@
 """From text to a plan that may run: fixes, rounds, order, digest."""
 
-from __future__ import annotations
-
 import inspect
 import json
 import pydoc

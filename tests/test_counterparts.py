@@ -1,7 +1,5 @@
 """The pages for people who come from elsewhere name all that they know, and only what exists."""
 
-from __future__ import annotations
-
 import pkgutil
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What is done stays done when a run continues with another plan."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import random

@@ -1,7 +1,5 @@
 """What Python prints of an error that nobody catches."""
 
-from __future__ import annotations
-
 import ast
 import re
 import traceback

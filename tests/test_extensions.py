@@ -1,7 +1,5 @@
 """Entry points of installed packages: as the standard library finds them, and bad ones named."""
 
-from __future__ import annotations
-
 import sys
 from importlib import metadata
 from pathlib import Path

@@ -1,7 +1,5 @@
 """How a missing extra is installed: what messages advise works, and each extra exists."""
 
-from __future__ import annotations
-
 import importlib.metadata
 import json
 import re

@@ -1,7 +1,5 @@
 """The size gate: what it lets pass, and what not."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -4,8 +4,6 @@ Each bad plan gets a diagnostic with a code and a place, all of what is wrong in
 execution plan, so that no tool can be called. P44 and P45 are good plans that are not approved.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import unicodedata

@@ -1,7 +1,5 @@
 """The documentation as a site: it builds without a warning, and loads nothing from elsewhere."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

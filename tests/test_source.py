@@ -1,7 +1,5 @@
 """Places in text: the second scan, made only when a diagnostic is shown."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """Values that a model invents: an error for effects, else a warning that approval shows."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import AsyncGenerator

@@ -1,7 +1,5 @@
 """Tools that come late, while calls of a server ask for them side by side."""
 
-from __future__ import annotations
-
 import threading
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Approval of calls with their values, in Python."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import Sequence

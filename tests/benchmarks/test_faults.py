@@ -1,7 +1,5 @@
 """The fault injector: it makes mistakes, knows what they are, and never counts what is none."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

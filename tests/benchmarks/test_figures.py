@@ -1,7 +1,5 @@
 """The whole measurement on a small folder of the published form, made here."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

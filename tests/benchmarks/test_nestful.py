@@ -1,7 +1,5 @@
 """The dialect `nestful`: labels, dollars, and the call that is the output."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

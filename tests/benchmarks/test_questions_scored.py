@@ -1,7 +1,5 @@
 """The scorer of questions: what counts as right, wrong, asked and flipped."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import Sequence

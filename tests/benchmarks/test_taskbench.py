@@ -1,7 +1,5 @@
 """The dialect `taskbench`: arguments by position, links by name, and nodes counted from one."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

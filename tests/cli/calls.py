@@ -1,7 +1,5 @@
 """What a command says when it is called."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from typing import Any, NamedTuple

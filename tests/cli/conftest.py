@@ -1,7 +1,5 @@
 """Commands, called in this process, and files for them."""
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Approval by a person at a terminal: what they see, and what counts as their answer."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

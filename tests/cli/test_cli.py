@@ -1,7 +1,5 @@
 """The commands, as a user meets them: what is printed where, and the exit code."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """`toolplan diff`: what differs between two plans or runs."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

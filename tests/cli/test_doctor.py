@@ -1,7 +1,5 @@
 """`toolplan doctor`: extensions, toolboxes and OpenAPI documents that do not work are faults."""
 
-from __future__ import annotations
-
 import json
 import os
 import sys

@@ -1,7 +1,5 @@
 """`toolplan init`, `doctor` and `--install-completion`: from nothing to a first plan."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -1,7 +1,5 @@
 """`toolplan login` and `logout`, and what the other commands say of sign-ins."""
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """`toolplan mcp`, called by the SDK's own client."""
 
-from __future__ import annotations
-
 import json
 import os
 import sys

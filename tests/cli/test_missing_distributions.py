@@ -1,7 +1,5 @@
 """Without a distribution beside the core, what needs it names the command that installs it."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Commands that ask a model: a scripted one, over real HTTP on this machine."""
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path

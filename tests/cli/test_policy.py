@@ -1,7 +1,5 @@
 """`toolplan policy init | check`, and `--policy`."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """`toolplan runs --prune` and `--backup`, and what a command says about an odd journal."""
 
-from __future__ import annotations
-
 import json
 import stat
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`toolplan.toml`: what nobody reads is refused, for its labels and limits keep people safe."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """`toolplan show`: a file wins over a run, and the beginning of a run's name is enough."""
 
-from __future__ import annotations
-
 import asyncio
 import re
 from contextlib import closing

@@ -1,7 +1,5 @@
 """Commands over tools of MCP servers and OpenAPI documents, each in a process of its own."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -1,7 +1,5 @@
 """What `toolplan studio` says: its help, and what it refuses."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.cli.calls import Call

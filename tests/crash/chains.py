@@ -1,7 +1,5 @@
 """A chain of calls with effects and long outputs, one behind another."""
 
-from __future__ import annotations
-
 import asyncio
 
 from toolplan.compiler import compile_plan

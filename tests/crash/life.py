@@ -1,7 +1,5 @@
 """One life of a run: a process that begins it, or resumes it, and may be killed at a point."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

@@ -1,7 +1,5 @@
 """Who decides about calls with their values, and what must hold for each call that was made."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import random

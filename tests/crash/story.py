@@ -1,7 +1,5 @@
 """The story of one run over all its lives, and what must hold at the end of each."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import random

@@ -1,7 +1,5 @@
 """A plan that is still being written when its run begins, with places to be killed at."""
 
-from __future__ import annotations
-
 import asyncio
 import random
 from collections.abc import AsyncIterator, Callable

@@ -1,7 +1,5 @@
 """Runs that are killed, stopped and starved of disk, with real processes and real signals."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import re

@@ -3,8 +3,6 @@
 The classes P01 … are those of the list of bad plans in the reliability study.
 """
 
-from __future__ import annotations
-
 import json
 
 import pytest

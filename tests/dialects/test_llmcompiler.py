@@ -1,7 +1,5 @@
 """LLMCompiler's dialect: what it reads, what it refuses, and that what it writes reads back."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Laws of the JSON dialects of others: what is printed reads back, and what cannot be is named."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st

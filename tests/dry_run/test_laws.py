@@ -1,7 +1,5 @@
 """Laws of the dry run, on plans of any kind and on those of the demo."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from typing import Any

@@ -1,7 +1,5 @@
 """The dry run: faults found with sample values, without calling a tool."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Mapping
 from typing import Any

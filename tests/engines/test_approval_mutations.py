@@ -1,7 +1,5 @@
 """Ten thousand ways to change what was approved: nothing runs but what the person has seen."""
 
-from __future__ import annotations
-
 import asyncio
 import copy
 import random

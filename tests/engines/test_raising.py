@@ -1,7 +1,5 @@
 """Tools that raise, in sixty ways: each fails its own step, and the other branch is finished."""
 
-from __future__ import annotations
-
 import asyncio
 import concurrent.futures
 import errno

@@ -1,7 +1,5 @@
 """What a run may hold: values are bounded before they are built."""
 
-from __future__ import annotations
-
 import tracemalloc
 
 import pytest

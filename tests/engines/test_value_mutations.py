@@ -1,7 +1,5 @@
 """Values that change between the table that a person has seen and the call: none is called."""
 
-from __future__ import annotations
-
 import copy
 import json
 import random

@@ -1,7 +1,5 @@
 """A fault in what a package adds is an error that names it, its package and the fault."""
 
-from __future__ import annotations
-
 import asyncio
 import re
 from collections.abc import AsyncGenerator, Callable, Generator, Iterator

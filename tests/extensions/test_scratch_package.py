@@ -4,8 +4,6 @@ The package is a folder on the path of a process of its own, with the files that
 writes. Each thing is used through the command line and through `toolplan.open`.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

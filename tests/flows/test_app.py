@@ -1,7 +1,5 @@
 """Policies of an app: given in any form, kept with the run, and held when it is resumed."""
 
-from __future__ import annotations
-
 import asyncio
 from pathlib import Path
 from typing import cast

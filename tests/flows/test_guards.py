@@ -1,7 +1,5 @@
 """Values that are looked at right before a call."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import AsyncIterator

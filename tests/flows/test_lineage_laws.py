@@ -1,7 +1,5 @@
 """Laws: what is outside of a value's lineage cannot change it, and labels only ever fall."""
 
-from __future__ import annotations
-
 import asyncio
 import random
 from collections.abc import Awaitable, Iterator, Mapping, Sequence

@@ -3,8 +3,6 @@
 They go through what a model reads, lists of lists, conditions, failures, secrets and lengths.
 """
 
-from __future__ import annotations
-
 from typing import Final
 
 import pytest

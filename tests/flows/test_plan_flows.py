@@ -1,7 +1,5 @@
 """Verdicts of plans: which values may go where, as the policy of `mails` says."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Sequence
 from typing import Final

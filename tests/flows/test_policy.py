@@ -1,7 +1,5 @@
 """Policies: read, written, refused with the line."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

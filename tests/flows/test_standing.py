@@ -1,7 +1,5 @@
 """Standing approvals: `[unasked.TOOL]` of a policy, which a person gives beforehand."""
 
-from __future__ import annotations
-
 import asyncio
 from datetime import date, timedelta
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Results that are worth less than the policy says, as their tools state while a run goes on."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Journals that earlier trees wrote: interrupted in a call with effects, after three that ended."""
 
-from __future__ import annotations
-
 import asyncio
 import sqlite3
 from contextlib import closing

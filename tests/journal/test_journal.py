@@ -1,7 +1,5 @@
 """The journal: what is written is read, whoever wrote it and whatever happened meanwhile."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import math

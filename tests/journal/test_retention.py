@@ -1,7 +1,5 @@
 """Older runs are pruned, journals are copied, and one that went back in time says so."""
 
-from __future__ import annotations
-
 import shutil
 import sqlite3
 import stat

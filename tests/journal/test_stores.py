@@ -1,7 +1,5 @@
 """What holds for every journal, whatever keeps it."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import threading

@@ -1,7 +1,5 @@
 """The journal's thread: it does what it is given in order, and ends with its owner."""
 
-from __future__ import annotations
-
 import asyncio
 import gc
 import threading

@@ -1,7 +1,5 @@
 """Plans with effects: a client that did not get an approval cannot run them."""
 
-from __future__ import annotations
-
 import asyncio
 import subprocess
 import time

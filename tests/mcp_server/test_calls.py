@@ -1,7 +1,5 @@
 """The tools of the server, through a client of the SDK in this process."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path

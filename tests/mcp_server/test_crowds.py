@@ -1,7 +1,5 @@
 """Clients that take all the places of the server: idle ones leave, and the others are served."""
 
-from __future__ import annotations
-
 import asyncio
 import socket
 from contextlib import AsyncExitStack, closing

@@ -1,7 +1,5 @@
 """Plans over earlier runs: their results by name, and what they have done is not done again."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any, Literal
 

@@ -1,7 +1,5 @@
 """What is let through to the server over HTTP, request by request."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import Sequence

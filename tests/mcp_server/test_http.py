@@ -1,7 +1,5 @@
 """The server over HTTP on loopback, with a client of the SDK and with bare requests."""
 
-from __future__ import annotations
-
 import asyncio
 import socket
 import time

@@ -4,8 +4,6 @@ The `.out` beside each file is the file after `install`, with the servers that m
 stay; `UPDATE_SNAPSHOTS=1 pytest tests/mcp_server/test_install.py` writes it.
 """
 
-from __future__ import annotations
-
 import fcntl
 import json
 import os

@@ -1,7 +1,5 @@
 """`run` with a tool and its arguments: what it gives, as its own server would."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any, Literal
 

@@ -1,7 +1,5 @@
 """Runs continue when nobody watches them, and are cancelled and resumed by anyone who may."""
 
-from __future__ import annotations
-
 import asyncio
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """`search`, and what a client knows of the server: with it a client plans that has no model."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

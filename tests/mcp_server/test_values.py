@@ -1,7 +1,5 @@
 """Calls that wait with their values, over real sessions of clients that can ask, and cannot."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any, Literal
 

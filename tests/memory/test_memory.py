@@ -1,7 +1,5 @@
 """Memory: what a session said it finds again, and no other session ever does."""
 
-from __future__ import annotations
-
 import os
 import sqlite3
 import threading

@@ -1,7 +1,5 @@
 """The plan cache as storage: bounds, age, sharing, and files that cannot be used."""
 
-from __future__ import annotations
-
 import sqlite3
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Files of plan tests: what they say, and what is wrong with them."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The planner that remembers: what it keeps, what it gives again, and whom it asks."""
 
-from __future__ import annotations
-
 import asyncio
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The fallback chain of planners."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 

@@ -1,7 +1,5 @@
 """A chain of models: who is asked when, how often, and after which pause."""
 
-from __future__ import annotations
-
 import asyncio
 from contextlib import aclosing
 

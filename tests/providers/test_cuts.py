@@ -1,7 +1,5 @@
 """A reply that is cut, at whichever byte, is never taken for a whole one (L06; 5.3: 0 accepted)."""
 
-from __future__ import annotations
-
 import random
 
 import pytest

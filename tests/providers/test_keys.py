@@ -1,7 +1,5 @@
 """A key goes to its provider and nowhere else: into no error, repr, log or trace."""
 
-from __future__ import annotations
-
 import asyncio
 import base64
 import logging

@@ -1,7 +1,5 @@
 """The parts that a chain is made of: tracker, bounds on text, pauses, schemas."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncGenerator
 from itertools import count

@@ -1,7 +1,5 @@
 """One model over real HTTP: each class of reply has its outcome (reliability.md, L01 to L19)."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """Requests: what each kind of endpoint is sent, and what its errors are taken for."""
 
-from __future__ import annotations
-
 from typing import cast
 
 import pytest

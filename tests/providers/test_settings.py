@@ -1,7 +1,5 @@
 """What a user sets: the environment and `toolplan.toml`, each by the same names."""
 
-from __future__ import annotations
-
 import os
 import traceback
 from pathlib import Path

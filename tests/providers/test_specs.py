@@ -1,7 +1,5 @@
 """How models are named, and where they are."""
 
-from __future__ import annotations
-
 import asyncio
 import subprocess
 import sys

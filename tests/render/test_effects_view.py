@@ -1,7 +1,5 @@
 """The table of calls that wait: every value whole, and none hides another."""
 
-from __future__ import annotations
-
 import json
 import re
 

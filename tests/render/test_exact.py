@@ -1,7 +1,5 @@
 """Values for approval: whole, exact, and nothing in them that cannot be seen."""
 
-from __future__ import annotations
-
 import json
 import re
 import unicodedata

@@ -1,7 +1,5 @@
 """What one rule says about a plan."""
 
-from __future__ import annotations
-
 from toolplan.compiler import check
 from toolplan.plan.canonical import load
 from toolplan.plan.diagnostics import Diagnostic

@@ -1,7 +1,5 @@
 """What rules say goes back to models too, which have no terminal."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

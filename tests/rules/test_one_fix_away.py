@@ -1,7 +1,5 @@
 """Fixes for an output that is taken for the list in it, and for a null that means nothing."""
 
-from __future__ import annotations
-
 import pytest
 
 from toolplan.compiler import Compiled, compile_plan

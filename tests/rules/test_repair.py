@@ -1,7 +1,5 @@
 """Safe fixes, applied: what is left is clean, and fixing it again changes nothing."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

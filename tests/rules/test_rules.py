@@ -3,8 +3,6 @@
 `UPDATE_SNAPSHOTS=1 pytest tests/rules` writes the words; whoever does so reads the difference.
 """
 
-from __future__ import annotations
-
 import json
 import os
 from importlib import import_module

@@ -1,7 +1,5 @@
 """`unread-reference`: references in the notation of something else."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

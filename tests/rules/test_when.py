@@ -1,7 +1,5 @@
 """A condition can be true and can be false: what cannot is an error before anything runs."""
 
-from __future__ import annotations
-
 import pytest
 
 from toolplan.compiler import compile_plan

@@ -1,7 +1,5 @@
 """Schemas read as types, and hostile ones refused."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """Plans by seed, quicker than hypothesis draws them, and what they come to."""
 
-from __future__ import annotations
-
 import random
 
 from tests.simulation.world import KINDS, compute

@@ -4,8 +4,6 @@ What was not synced is lost in a power cut, or alone, while the process lives on
 Postgres that starts again loses what it had not synced, and its clients know nothing of it.
 """
 
-from __future__ import annotations
-
 import random
 from asyncio import AbstractEventLoop
 from collections.abc import Callable, Sequence

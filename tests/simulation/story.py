@@ -1,7 +1,5 @@
 """One seed: a run, its lives, and what must hold in each of them and at the end."""
 
-from __future__ import annotations
-
 import asyncio
 import hashlib
 import random

@@ -1,7 +1,5 @@
 """Seeds of the simulator, that they replay, and that it finds an engine out that is wrong."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 

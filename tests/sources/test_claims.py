@@ -1,7 +1,5 @@
 """A source's word about its own tools can only raise what they may change, and who reads calls."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

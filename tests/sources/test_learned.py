@@ -1,7 +1,5 @@
 """Schemas learned from results: the laws of folding, drift, and the file."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import sqlite3

@@ -1,7 +1,5 @@
 """What `--tools` takes: which source opens it, and what is wrong with it."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

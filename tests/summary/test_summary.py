@@ -1,7 +1,5 @@
 """The answer in a model's words: checked, marked, in three forms, and never instead of the run."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from typing import Any, get_args

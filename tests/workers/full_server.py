@@ -4,8 +4,6 @@
 started by `unshare -m`.
 """
 
-from __future__ import annotations
-
 import asyncio
 import os
 import sys

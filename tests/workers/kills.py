@@ -1,7 +1,5 @@
 """Runs whose workers die, hang and lose their server: none is lost, and nothing is repeated."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import random

@@ -1,7 +1,5 @@
 """The planner of the Clear adapter: what its users rely on, and what is fixed."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import Mapping

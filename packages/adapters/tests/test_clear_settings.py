@@ -1,7 +1,5 @@
 """Settings of the Clear adapter: both spellings, the environment, and what does not fit."""
 
-from __future__ import annotations
-
 import pytest
 
 from toolplan_adapters.clear import ExecutorConfig, OrchestratorConfig, PlannerConfig, SettingError

@@ -1,7 +1,5 @@
 """What words of a query become, where the adapter plans without a model."""
 
-from __future__ import annotations
-
 import pytest
 
 from packages.adapters.tests.doubles import TODAY, Naps, Provider, plan_text

@@ -1,7 +1,5 @@
 """Validation in the Kirha adapter: six codes, all errors, each with its place."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """What holds for any plan that a adapter shows."""
 
-from __future__ import annotations
-
 import json
 
 from hypothesis import given, settings

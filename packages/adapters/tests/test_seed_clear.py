@@ -1,7 +1,5 @@
 """The plans and programs of Clear AI's two documents, run as they are written there."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import re

@@ -1,7 +1,5 @@
 """The demo's rows, kept from one process to the next."""
 
-from __future__ import annotations
-
 import datetime
 import os
 from collections.abc import Callable

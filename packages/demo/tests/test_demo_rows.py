@@ -1,7 +1,5 @@
 """What happened on a day is a pure function of seed and day."""
 
-from __future__ import annotations
-
 import datetime
 import sqlite3
 import subprocess

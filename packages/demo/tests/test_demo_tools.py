@@ -1,7 +1,5 @@
 """The demo's tools: names, schemas, hints, gets and reports."""
 
-from __future__ import annotations
-
 import datetime
 import json
 import sqlite3

@@ -1,7 +1,5 @@
 """The demo's REST API over real HTTP on loopback, by hand and as tools."""
 
-from __future__ import annotations
-
 import asyncio
 import http.client
 import json

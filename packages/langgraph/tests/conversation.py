@@ -1,7 +1,5 @@
 """Scripted roles, and a conversation with the graph that can be taken apart."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

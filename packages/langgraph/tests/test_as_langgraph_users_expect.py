@@ -1,7 +1,5 @@
 """`configurable`, a state of one's own, chat models of LangChain as they are, failing models."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from typing import Any, NotRequired, cast

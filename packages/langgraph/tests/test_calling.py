@@ -1,7 +1,5 @@
 """The calls of a message: one plan, checked, approved, run and answered."""
 
-from __future__ import annotations
-
 import asyncio
 
 import pytest

@@ -1,7 +1,5 @@
 """Every node and edge of the strategy, with scripted experts."""
 
-from __future__ import annotations
-
 import pytest
 from langchain_core.messages import HumanMessage
 

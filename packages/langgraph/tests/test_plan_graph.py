@@ -1,7 +1,5 @@
 """A plan as a graph gives what our engine gives."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from typing import Any, cast

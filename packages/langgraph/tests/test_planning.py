@@ -1,7 +1,5 @@
 """What the planner says: clarified, checked, continued, replaced."""
 
-from __future__ import annotations
-
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage
 

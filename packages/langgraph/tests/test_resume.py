@@ -1,7 +1,5 @@
 """Conversations that end in one process and resume in another."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import subprocess

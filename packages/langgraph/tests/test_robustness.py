@@ -1,7 +1,5 @@
 """What models, tools and callers may do wrong, and what follows."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 

@@ -1,7 +1,5 @@
 """Calls that wait with their values, through LangGraph's interrupt."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Generator
 from pathlib import Path

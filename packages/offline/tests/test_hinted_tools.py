@@ -1,7 +1,5 @@
 """Questions over tools with hints: degrees of adjectives, years as numbers, codes, *still*."""
 
-from __future__ import annotations
-
 import json
 from typing import Any, Final
 

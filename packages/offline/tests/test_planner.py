@@ -1,7 +1,5 @@
 """What the planner without a model answers, asks back, and offers."""
 
-from __future__ import annotations
-
 import json
 from datetime import date
 from functools import cache

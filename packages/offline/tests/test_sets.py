@@ -4,8 +4,6 @@
 with the reason why the answer stands.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Arazzo: what it says as a plan, and its workflows run against a service on loopback."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
 from collections.abc import Generator

@@ -1,7 +1,5 @@
 """OAuth2 client credentials and uploads, against servers of authlib and Flask on loopback."""
 
-from __future__ import annotations
-
 import base64
 import json
 import threading

@@ -1,7 +1,5 @@
 """Credentials: from the environment by name, to the service only, and seen nowhere."""
 
-from __future__ import annotations
-
 import base64
 import json
 from collections.abc import Mapping

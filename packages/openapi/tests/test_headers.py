@@ -1,7 +1,5 @@
 """Headers of the settings: sent with each request to the service, and no arguments."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

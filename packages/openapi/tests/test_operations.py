@@ -1,7 +1,5 @@
 """What operations become: names, arguments, outputs, effects."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

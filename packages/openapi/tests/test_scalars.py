@@ -1,7 +1,5 @@
 """Scalars of YAML take the type that their schema states, from their source text."""
 
-from __future__ import annotations
-
 import pytest
 
 from toolplan.plan.path import Json

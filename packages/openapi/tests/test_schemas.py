@@ -1,7 +1,5 @@
 """Schemas of documents as schemas of tools."""
 
-from __future__ import annotations
-
 import pytest
 
 from packages.openapi.tests.documents import (

@@ -1,7 +1,5 @@
 """Parameters as they are written, read back by a parser of the tests' own."""
 
-from __future__ import annotations
-
 import re
 from urllib.parse import unquote
 

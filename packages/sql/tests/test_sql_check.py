@@ -1,7 +1,5 @@
 """What the tool `sql` says of a statement before it runs."""
 
-from __future__ import annotations
-
 import pytest
 
 from packages.sql.tests.sql_support import ROWS, SHIPMENTS, check, columns_of, run, table_of

@@ -1,7 +1,5 @@
 """Numbers and times cross `sql` unchanged, or the call names the value that cannot."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Sequence

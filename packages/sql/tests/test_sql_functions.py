@@ -1,7 +1,5 @@
 """Functions are judged by the overload that a statement calls, not by their names."""
 
-from __future__ import annotations
-
 import pytest
 
 from packages.sql.tests.sql_support import ROWS, SHIPMENTS, check, run

@@ -1,7 +1,5 @@
 """The tool `sql` reads its tables and nothing else, whatever the statement."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import time

@@ -1,7 +1,5 @@
 """Names of functions, words and the clock are names wherever they name something."""
 
-from __future__ import annotations
-
 import pytest
 
 from packages.sql.tests.sql_support import CLOSED, check, run, table_of

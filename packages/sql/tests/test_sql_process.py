@@ -1,7 +1,5 @@
 """The processes that SQL runs in: bounded, used again, and gone when they should be."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """What the tool `sql` gives."""
 
-from __future__ import annotations
-
 import asyncio
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Values that no type of a column holds exactly, and values of several types in one column."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

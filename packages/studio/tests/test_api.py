@@ -1,7 +1,5 @@
 """The API of the studio, as its page uses it."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any, cast

@@ -1,7 +1,5 @@
 """Who gets in, and what a browser is allowed to do with a response."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import stat

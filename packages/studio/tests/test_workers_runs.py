@@ -1,7 +1,5 @@
 """Runs that workers have: the studio sends what a person decides, and runs nothing of them."""
 
-from __future__ import annotations
-
 import asyncio
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A journal behind a pool that shares sessions between clients is refused by name."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import socket

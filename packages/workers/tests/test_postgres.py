@@ -1,7 +1,5 @@
 """What holds for the journal in Postgres alone: its server, its connections, its clock."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import subprocess

@@ -1,7 +1,5 @@
 """The tables of the queue follow the version of its library."""
 
-from __future__ import annotations
-
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing

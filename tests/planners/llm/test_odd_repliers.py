@@ -1,7 +1,5 @@
 """Odd ways in which models and endpoints reply: each is the right plan, or a clear error."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import Sequence

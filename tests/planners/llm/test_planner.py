@@ -1,7 +1,5 @@
 """Planning with a model that is scripted."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import AsyncGenerator, Sequence

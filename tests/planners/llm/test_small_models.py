@@ -1,7 +1,5 @@
 """The form of replies of small models."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from typing import Any

@@ -1,7 +1,5 @@
 """Calls: results, failures, progress, time limits, cancellation, and what servers ask for."""
 
-from __future__ import annotations
-
 import asyncio
 import base64
 import json

@@ -1,7 +1,5 @@
 """A server that does not answer holds up no other one: it is named, and its tools come later."""
 
-from __future__ import annotations
-
 import sys
 import threading
 from pathlib import Path

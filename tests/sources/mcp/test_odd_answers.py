@@ -1,7 +1,5 @@
 """Odd answers: what a server writes for a request of ours ends it, in the server's words."""
 
-from __future__ import annotations
-
 import gzip
 import json
 from collections.abc import Iterator

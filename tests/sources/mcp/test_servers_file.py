@@ -1,7 +1,5 @@
 """The configuration: what it says, what it may not say, and that secrets stay in it."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

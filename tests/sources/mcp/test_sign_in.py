@@ -1,7 +1,5 @@
 """Signing in, against an authorization server of authlib and an MCP server of the SDK."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import stat

@@ -1,7 +1,5 @@
 """Small agents for tests: contracts as text, and tools that do little."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 
 from toolplan import Toolbox

@@ -1,7 +1,5 @@
 """Agents as tools: what they are given, and what their schemas hold them to."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Mapping
 

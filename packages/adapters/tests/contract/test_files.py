@@ -1,7 +1,5 @@
 """Files of contracts: what is read, and what is refused, each fault at its place."""
 
-from __future__ import annotations
-
 import re
 import shutil
 from importlib.resources import files

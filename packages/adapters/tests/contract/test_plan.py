@@ -1,7 +1,5 @@
 """Planning by contracts: which tasks, of whom, after which others, and what is written where."""
 
-from __future__ import annotations
-
 import copy
 import json
 import re

@@ -1,7 +1,5 @@
 """Plans by contracts are drafts like any other: checked, run, and recorded in the STATE again."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from itertools import pairwise

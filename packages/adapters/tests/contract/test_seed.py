@@ -1,7 +1,5 @@
 """The STATE of the orchestrator's specification, planned as it is written there."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The dialect of the Clear AI planner: F000-2, F000-16 to F000-21, C-11, C-14, C-15."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The dialect `kirha`: what its own tests promise, and the resolutions C-29, C-31, C-32."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -4,8 +4,6 @@ Every call is written into a file in the folder before it is made. When the agen
 and what was done before is on disk, the process is killed.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

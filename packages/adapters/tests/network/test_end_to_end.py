@@ -1,7 +1,5 @@
 """The same plan from the words to findings, and through a process that is killed."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import signal

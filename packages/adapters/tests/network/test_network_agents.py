@@ -1,7 +1,5 @@
 """The four agents of the network demo, and the tools that the data agent asks."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Mapping
 

@@ -1,7 +1,5 @@
 """All that tools, models, plans and people may say, in every field of every answer of the API."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable
