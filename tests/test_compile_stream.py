@@ -113,9 +113,7 @@ def test_what_is_given_is_the_plan_step_by_step_as_it_is_written(plan: Plan, siz
 @pytest.mark.parametrize("dialect", STREAMED)
 @settings(max_examples=FEW)
 @given(plan=plans(max_steps=5), size=st.integers(1, 40))
-def test_every_dialect_gives_nothing_that_its_plan_does_not_have(
-    dialect: str, plan: Plan, size: int
-) -> None:
+def test_every_dialect_gives_nothing_but_its_plan(dialect: str, plan: Plan, size: int) -> None:
     box = scripted_tools().toolbox
     try:
         text = to_text(plan, dialect, box)

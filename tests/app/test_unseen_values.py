@@ -256,7 +256,7 @@ class Odd:
     """A value that JSON cannot say, and whose repr has an address."""
 
 
-def test_defaults_that_are_made_or_are_no_json_are_shown_too() -> None:
+def test_defaults_that_are_made_or_are_no_json_are_shown() -> None:
     @toolplan.tool(effects="write")
     def order(
         line: Line,
@@ -291,9 +291,7 @@ def test_defaults_that_are_made_or_are_no_json_are_shown_too() -> None:
         (Effects.WRITE, "This plan changes something", "pay, write"),
     ],
 )
-def test_undeclared_effects_are_not_said_to_be_sure(
-    effects: Effects, first: str, second: str
-) -> None:
+def test_undeclared_effects_are_not_called_sure(effects: Effects, first: str, second: str) -> None:
     tools = ScriptedTools()
     tools.add("pay", effects=effects)
     plan = {"toolplan": 1, "steps": [{"id": "pay", "tool": "pay"}]}

@@ -175,7 +175,7 @@ def test_an_item_that_is_left_out_makes_another_plan_with_the_very_same_other_ca
     assert box.sent == [{"to": "bob@ours.example"}]
 
 
-def test_what_is_left_waits_where_nothing_is_allowed_or_its_values_are_others(
+def test_what_is_left_waits_where_nothing_is_allowed_or_values_differ(
     tmp_path: Path,
 ) -> None:
     box = Mailbox()

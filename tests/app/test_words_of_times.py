@@ -115,9 +115,7 @@ def test_the_weeks_are_those_of_the_user_and_a_note_says_what_was_taken() -> Non
         (("until",), False),
     ],
 )
-def test_a_range_goes_where_both_its_sides_are_known(
-    names: tuple[str, ...], *, taken: bool
-) -> None:
+def test_a_range_goes_where_its_sides_are_known(names: tuple[str, ...], *, taken: bool) -> None:
     result = asked("Trips last week", {names[0]: "last week"}, tool(*names))
     if taken:
         given = {names[0]: "2025-10-08", **dict.fromkeys(names[1:2], "2025-10-15")}
@@ -140,9 +138,7 @@ def test_a_range_goes_where_both_its_sides_are_known(
         ("Trips in Kiel", {"date_from": "07/10/2025"}, "07/10/2025"),
     ],
 )
-def test_what_is_unclear_or_in_no_question_is_an_error(
-    question: str, args: Json, said: str
-) -> None:
+def test_what_is_unclear_or_unsaid_is_an_error(question: str, args: Json, said: str) -> None:
     result = asked(question, args)
     assert result.plan is None
     assert result.compiled is not None

@@ -150,16 +150,12 @@ def test_a_number_of_runs_is_counted_down(folder: Path, plan: ExecutionPlan, cal
         ("--times", "2", "--approve-values"),
     ],
 )
-def test_a_number_of_runs_needs_a_digest_and_has_bounds(
-    folder: Path, call: Call, more: tuple[str, ...]
-) -> None:
+def test_a_count_needs_a_digest_and_bounds(folder: Path, call: Call, more: tuple[str, ...]) -> None:
     assert call(*words(folder, *more)).code == 2
     assert sent(folder) == 0
 
 
-def test_other_ways_to_approve_are_not_counted(
-    folder: Path, plan: ExecutionPlan, call: Call
-) -> None:
+def test_other_ways_to_approve_do_not_count(folder: Path, plan: ExecutionPlan, call: Call) -> None:
     for _ in range(2):
         assert call(*words(folder, "--yes")).code == 0
     assert call(*words(folder, "--approve", plan.digest)).code == 0

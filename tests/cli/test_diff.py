@@ -62,9 +62,7 @@ def test_json(files: tuple[str, str], call: Call) -> None:
 
 
 @pytest.mark.usefixtures("home")
-def test_a_run_is_compared_with_what_it_was_approved_for(
-    files: tuple[str, str], call: Call
-) -> None:
+def test_a_run_is_compared_with_what_was_approved_for(files: tuple[str, str], call: Call) -> None:
     ran = call("run", files[0], "--tools", "toolplan_demo:TOOLS", "--json")
     name = ran.json["run"]
     said = call("diff", name[:8], files[0], "--json")

@@ -200,9 +200,7 @@ def test_what_is_configured_and_does_not_work_is_found(
     assert (plain.code, f"✗ {subject}: " in plain.out) == (1, True)
 
 
-def test_addresses_that_are_configured_are_reached(
-    call: Call, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_configured_addresses_are_reached(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", CANARY)
     with socket.create_server(("127.0.0.1", 0)) as server:
         here = f"http://127.0.0.1:{server.getsockname()[1]}"

@@ -44,9 +44,7 @@ def plan(path: str) -> str:
     return json.dumps({"toolplan": 1, "steps": steps})
 
 
-def test_results_are_learned_from_and_used_for_warnings(
-    call: Call, tools: str, tmp_path: Path
-) -> None:
+def test_results_are_learned_and_used_for_warnings(call: Call, tools: str, tmp_path: Path) -> None:
     (tmp_path / "unsaid_tools.py").write_text(MODULE + "\n\ntoolbox = [search, look]\n", "utf-8")
     file = tmp_path / "plan.json"
     file.write_text(plan("row[0].id"), "utf-8")

@@ -81,9 +81,7 @@ def made(folder: Path) -> list[str]:
     return sorted(ledger.read_text().splitlines()) if ledger.exists() else []
 
 
-def test_without_a_policy_the_person_sees_the_address_and_where_it_comes_from(
-    folder: Path, call: Call
-) -> None:
+def test_without_a_policy_people_see_the_address_and_its_origin(folder: Path, call: Call) -> None:
     said = call(*words(folder, "--approve-values", "--yes"))
     assert said.code == 1
     assert '! to = "eve@evil.example"' in said.err

@@ -42,9 +42,7 @@ def test_the_command_names_it(
     assert install_command(name) in said.err
 
 
-def test_the_tools_that_are_used_by_default_name_it(
-    call: Call, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_tools_used_by_default_name_it(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "toolplan_demo", None)
     said = call("plan", "Get facilities in Berlin")
     assert said.code == 2

@@ -31,9 +31,7 @@ def runs(home: Path) -> tuple[str, ...]:
 
 
 @pytest.mark.parametrize("start", ["e", "ee", "e" * 32, "7f5a", "7f5b0"])
-def test_the_beginning_of_a_runs_name_is_enough(
-    runs: tuple[str, ...], call: Call, start: str
-) -> None:
+def test_the_start_of_a_runs_name_is_enough(runs: tuple[str, ...], call: Call, start: str) -> None:
     (name,) = [each for each in runs if each.startswith(start)]
     said = call("show", start)
     assert said.code == 0

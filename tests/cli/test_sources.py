@@ -161,9 +161,7 @@ def test_only_what_was_shown_is_accepted(call: Call, example: Path) -> None:
         ('{"mcpServers": {"a": {"command": "x", "env": {"T": "${NOT_SET_ANYWHERE}"}}}}', "NOT_SET"),
     ],
 )
-def test_documents_that_cannot_be_used_say_why(
-    call: Call, home: Path, text: str, message: str
-) -> None:
+def test_unusable_documents_say_why(call: Call, home: Path, text: str, message: str) -> None:
     file = home / "document.json"
     file.write_text(text, "utf-8")
     said = call("tools", "--tools", str(file))
@@ -171,9 +169,7 @@ def test_documents_that_cannot_be_used_say_why(
     assert message in said.err
 
 
-def test_a_tool_that_never_could_be_used_is_marked_and_has_not_changed(
-    home: Path, call: Call
-) -> None:
+def test_a_tool_that_never_could_be_used_is_marked_but_unchanged(home: Path, call: Call) -> None:
     bad = {"type": "object", "properties": {"q": {"type": "str"}}}
     pages = one_page(listed_tool("good"), listed_tool("bad", inputSchema=bad))
     server = Scripted(home, pages=pages).server()

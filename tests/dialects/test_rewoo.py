@@ -257,9 +257,7 @@ SEARCH = {"search": Signature(("query", "limit", "tags"), ()), "body": Signature
         ('say {"query": 1}', {"query": Literal('say {"query": 1}')}),
     ],
 )
-def test_an_object_with_names_of_arguments_is_the_arguments(
-    said: str, args: dict[str, Value]
-) -> None:
+def test_an_object_naming_arguments_is_the_arguments(said: str, args: dict[str, Value]) -> None:
     text = f"#E1 = body[x]\n#E2 = search[{said}]"
     parsed = DIALECT.parse(text, SEARCH)
     assert parsed.plan is not None

@@ -123,9 +123,7 @@ def test_on_error_continue_gives_null_and_keeps_the_failure() -> None:
         ({"id": "xy", "colour": 1}, "unknown-argument", "/args"),
     ],
 )
-def test_arguments_are_checked_after_they_are_filled(
-    args: Arguments, code: str, pointer: str
-) -> None:
+def test_arguments_are_checked_once_filled(args: Arguments, code: str, pointer: str) -> None:
     tools = scripted(give=Gives(args))
     tools.add("typed", input_schema=TYPED)
     filled = {key: Ref("give", (key,)) for key in args}

@@ -27,7 +27,7 @@ from toolplan.schema.tool import Effects, ToolError
 from toolplan.testing import Gives, Hangs, Raises, RecordingSink, ScriptedTools
 
 
-async def test_a_run_that_leaves_waits_for_its_open_call_and_starts_no_other(
+async def test_a_run_that_leaves_waits_for_its_open_call_starting_no_other(
     stores: Stores,
 ) -> None:
     tools = ScriptedTools()

@@ -170,9 +170,7 @@ def test_a_tool_with_effects_has_no_pages() -> None:
 
 @pytest.mark.parametrize("for_each", [None, Literal([1])])
 @pytest.mark.parametrize("stops", range(4))
-async def test_pages_that_are_there_are_never_asked_for_again(
-    stores: Stores, stops: int, for_each: Value | None
-) -> None:
+async def test_pages_are_asked_for_once(stores: Stores, stops: int, for_each: Value | None) -> None:
     reached = asyncio.Event()
 
     async def list_(args: Arguments) -> Json:

@@ -135,9 +135,7 @@ def test_a_dialect_that_raises_is_named(method: str) -> None:
         ("chosen", 3, "has no method `parse`."),
     ],
 )
-def test_a_dialect_that_returns_something_else_is_named(
-    method: str, value: object, says: str
-) -> None:
+def test_a_dialect_returning_something_else_is_named(method: str, value: object, says: str) -> None:
     members = {method: returns(value)}
     if method == "feed":
         members = {"stream": returns(SimpleNamespace(feed=returns(value)))}

@@ -137,9 +137,7 @@ def test_the_command_line_has_the_commands(site: Path) -> None:
         ("gone", "cannot be loaded: AttributeError"),
     ],
 )
-def test_a_command_that_cannot_be_used_names_its_package(
-    site: Path, name: str, reason: str
-) -> None:
+def test_an_unusable_command_names_its_package(site: Path, name: str, reason: str) -> None:
     said = python(site, "-m", "toolplan", name)
     assert said.returncode == 2
     assert reason in " ".join(said.stderr.split())

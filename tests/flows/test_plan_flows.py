@@ -72,9 +72,7 @@ def test_what_outsiders_chose_is_no_better_than_listed() -> None:
         ("${mails}", "${index}", "allow"),
     ],
 )
-def test_items_have_the_label_of_their_path_in_the_list(
-    listed: Json, item: str, verdict: str
-) -> None:
+def test_items_have_the_label_of_their_path(listed: Json, item: str, verdict: str) -> None:
     found = verdicts(INBOX, step("gone", "delete", for_each=listed, id=item))
     assert found["/steps/1/args/id"] == verdict
 
@@ -246,9 +244,7 @@ def checked(*steps: Json, policy: Policy = Policy(), more: Sequence[Tool] = ()) 
 
 
 @pytest.mark.parametrize(("source", "verdict"), [("python", "allow"), ("a server", "ask")])
-def test_only_tools_of_the_program_itself_vouch_for_themselves_and_say_what_they_need(
-    source: str, verdict: str
-) -> None:
+def test_only_tools_of_the_program_itself_vouch_and_state_needs(source: str, verdict: str) -> None:
     output: Json = {"type": "object", "properties": {"id": {"x-trust": "trusted"}}}
     own = Tool("own", "", {"type": "object"}, output, Effects.READ, source=source)
     given: Json = {"type": "object", "properties": {"id": {"type": "string", "x-needs": "any"}}}

@@ -144,17 +144,13 @@ def test_any_other_call_needs_an_approval(steps: list[Json]) -> None:
         ("[unasked.forget]\nargs.all = 'any'\nargs.folder = { type = 'null' }", False),
     ],
 )
-def test_a_default_that_is_sent_is_within_the_bounds_or_asked_about(
-    bounds: str, is_asked: bool
-) -> None:
+def test_a_default_sent_is_within_the_bounds_or_asked_about(bounds: str, is_asked: bool) -> None:
     assert asks(step("gone", "forget"), policy=bounds) is is_asked
 
 
 @pytest.mark.parametrize("name", ["", ".", "[]", "[0]", "a.b", "a/b", "~"])
 @pytest.mark.parametrize(("const", "is_asked"), [("x", False), ("y", True)])
-def test_a_default_of_an_argument_with_any_name_is_checked(
-    name: str, const: str, is_asked: bool
-) -> None:
+def test_a_default_of_any_argument_is_checked(name: str, const: str, is_asked: bool) -> None:
     tools = ScriptedTools()
     schema: Json = {"type": "object", "properties": {name: {"type": "string", "default": "x"}}}
     tools.add("odd", input_schema=schema, effects=Effects.WRITE)

@@ -70,7 +70,7 @@ def test_what_comes_after_a_stop_waits_for_what_came_before_it() -> None:
     asyncio.run(test())
 
 
-def test_a_thread_that_could_not_be_started_is_started_by_the_next_work(
+def test_a_thread_that_failed_starts_with_the_next_work(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     async def test() -> None:

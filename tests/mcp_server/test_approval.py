@@ -34,7 +34,7 @@ from toolplan.testing import Gives, Raises
 ERAS: list[Literal["auto", "legacy"]] = ["auto", "legacy"]
 
 
-async def test_an_unapproved_effect_is_refused_with_all_that_a_person_must_know(
+async def test_an_unapproved_effect_is_refused_with_all_a_person_must_know(
     tmp_path: Path,
 ) -> None:
     tools = scripted()
@@ -99,9 +99,7 @@ async def test_the_run_waits_in_the_journal_until_a_person_approves_it_there(
 
 
 @pytest.mark.parametrize("again", ["run", "runs", "resume"])
-async def test_wait_s_waits_for_the_person_and_returns_the_result(
-    tmp_path: Path, again: str
-) -> None:
+async def test_wait_s_waits_for_a_person_and_returns_the_result(tmp_path: Path, again: str) -> None:
     tools = scripted()
     async with serving(tmp_path, tools.toolbox) as served:
         waiting = await served.refused("run", plan=WRITES, wait_s=0.1)
@@ -134,7 +132,7 @@ def test_the_command_for_a_person_works_from_another_folder_without_a_path(
     assert '"runs": []' in printed.stdout, printed.stderr
 
 
-async def test_of_a_client_that_did_not_wait_for_the_error_there_is_one_run_too(
+async def test_a_client_that_did_not_wait_for_the_error_has_one_run_too(
     tmp_path: Path,
 ) -> None:
     async with serving(tmp_path, scripted().toolbox) as served:

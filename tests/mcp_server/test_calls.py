@@ -83,7 +83,7 @@ async def test_a_question_is_planned_and_run_in_both_eras_of_the_protocol(
         assert ran["output"]
 
 
-async def test_every_tool_says_what_it_takes_and_whether_it_changes_anything(
+async def test_every_tool_says_what_it_takes_and_if_it_changes_anything(
     tmp_path: Path,
 ) -> None:
     async with serving(tmp_path, scripted().toolbox) as served, Client(served.server) as client:
@@ -122,7 +122,7 @@ async def test_a_clarification_and_a_refusal_are_results_and_no_errors(tmp_path:
     assert "Write the plan yourself" in asked["help"]
 
 
-async def test_a_draft_that_does_not_pass_the_check_is_an_error_with_its_problems(
+async def test_a_draft_that_fails_the_check_is_an_error_with_its_problems(
     tmp_path: Path,
 ) -> None:
     planner = ScriptedPlanner(json.dumps(BROKEN))
@@ -163,7 +163,7 @@ async def test_a_bad_plan_runs_nothing_and_is_explained_once(tmp_path: Path) -> 
     assert tools.calls == []
 
 
-async def test_a_bad_plan_with_other_problems_than_before_is_explained_again(
+async def test_a_bad_plan_with_other_problems_is_explained_again(
     tmp_path: Path,
 ) -> None:
     """A server has answered late, and its tool takes other arguments."""

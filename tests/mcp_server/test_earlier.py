@@ -104,7 +104,7 @@ async def test_a_result_keeps_its_label_in_another_plan(tmp_path: Path) -> None:
     assert tools.args_of("send") == []
 
 
-async def test_what_a_stranger_wrote_is_shown_before_it_is_sent_by_a_second_plan(
+async def test_what_a_stranger_wrote_is_shown_before_a_second_plan_sends_it(
     tmp_path: Path,
 ) -> None:
     tools = scripted()

@@ -277,9 +277,7 @@ async def test_headers_that_do_not_come_are_given_up(
     assert line == b"HTTP/1.1 408 Request Timeout"
 
 
-async def test_a_connection_that_is_in_use_is_not_given_up(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_connection_in_use_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("toolplan.mcp_server.http.serving.HEADERS_S", 0.4)
     tools = scripted(Gives({"data": ["ann"]}, delay_s=0.6))
     with closing(Journal(tmp_path / "runs.sqlite")) as journal:

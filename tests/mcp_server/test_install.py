@@ -228,7 +228,7 @@ def test_a_file_that_another_program_has_locked_is_refused(tmp_path: Path) -> No
         assert seen(tmp_path) == before
 
 
-def test_a_file_that_changes_at_the_last_moment_is_refused(
+def test_a_file_that_changes_late_is_refused(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     file = written(CURSOR, ONE.encode())
@@ -309,9 +309,7 @@ SKILLS = {
 
 @pytest.mark.parametrize("name", CLIENTS)
 @pytest.mark.parametrize("in_project", [False, True])
-def test_a_skill_comes_and_goes_with_its_client(
-    name: str, in_project: bool, tmp_path: Path
-) -> None:
+def test_a_skill_follows_its_client(name: str, in_project: bool, tmp_path: Path) -> None:
     client = CLIENTS[name]
     project = tmp_path / "project" if in_project else None
     if in_project and not client.project:

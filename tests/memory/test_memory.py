@@ -256,9 +256,7 @@ def _a_folder(path: Path) -> None:
         (_a_folder, "memory-unavailable"),
     ],
 )
-def test_a_file_that_cannot_be_used_is_reported_by_name(
-    tmp_path: Path, harm: Callable[[Path], None], code: str
-) -> None:
+def test_an_unusable_file_is_named(tmp_path: Path, harm: Callable[[Path], None], code: str) -> None:
     path = tmp_path / "memory"
     filled(path, a=["one"]).close()
     harm(path)

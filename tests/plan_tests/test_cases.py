@@ -75,9 +75,7 @@ def test_a_file_is_read(tmp_path: Path) -> None:
         ("tests:", "tests: [", "demo.plans.yaml:"),
     ],
 )
-def test_what_is_wrong_is_named_with_its_place(
-    tmp_path: Path, old: str, new: str, expected: str
-) -> None:
+def test_what_is_wrong_is_named_by_place(tmp_path: Path, old: str, new: str, expected: str) -> None:
     path = write(tmp_path, GOOD.replace(old, new))
     with pytest.raises(CaseError) as caught:
         read_cases(path)

@@ -110,7 +110,7 @@ def test_no_failure_says_the_key(
         assert part not in "\n".join(said)
 
 
-def test_a_connection_that_is_refused_does_not_say_the_key(
+def test_a_connection_refused_does_not_say_the_key(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     """L09: nothing listens; and it is asked once only."""

@@ -72,9 +72,7 @@ KINDS = ("text/event-stream", "application/x-ndjson", "application/json")
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("between", [b"\n", b"", b"\r\n\r\n"])
-def test_the_objects_of_a_stream_are_read_without_events_around_them(
-    kind: str, between: bytes
-) -> None:
+def test_the_objects_of_a_stream_are_read_without_events(kind: str, between: bytes) -> None:
     request = Received("POST", "/v1/", {}, {"stream": True})
     events = b"".join(written(Says("Hello", pieces=("Hel", "lo")), request).parts).split(b"\n\n")
     texts = [each.removeprefix(b"data: ") for each in events if each.startswith(b"data: {")]
@@ -428,9 +426,7 @@ def test_what_the_environment_holds_for_the_libraries_does_not_leave(
         ({"prompt_tokens": 90, "prompt_tokens_details": None}, (90, 0, 0)),
     ],
 )
-def test_tokens_that_an_endpoint_had_read_before_are_counted(
-    usage: Json, counted: tuple[int, int, int]
-) -> None:
+def test_tokens_read_before_are_counted(usage: Json, counted: tuple[int, int, int]) -> None:
     whole = {"choices": [{"message": {"content": "Hi"}, "finish_reason": "stop"}], "usage": usage}
     ended = ask(Raw(json.dumps(whole).encode())).ended
     assert ended is not None

@@ -151,7 +151,7 @@ def test_a_plan_wrong_in_very_many_names_is_given_no_more_offers() -> None:
         {"lines": Ref("c")},
     ],
 )
-def test_arguments_beside_references_are_checked_as_by_one_schema_each(
+def test_arguments_beside_references_are_checked_by_one_schema_each(
     args: dict[str, Value],
 ) -> None:
     step = Step("a", "order_create", args)

@@ -203,9 +203,7 @@ def test_our_own_sources_come_in_by_entry_points() -> None:
         ("[{", "json"),
     ],
 )
-def test_the_source_of_a_file_is_recognised_by_what_it_holds(
-    folder: Path, text: str, name: str
-) -> None:
+def test_the_source_of_a_file_is_recognised_by_its_text(folder: Path, text: str, name: str) -> None:
     assert source_of(write(folder, text), folder)[0] == name
 
 
@@ -220,9 +218,7 @@ def test_the_source_of_a_file_is_recognised_by_what_it_holds(
         ('[{"name": "a", "input_schema": {"maximum": NaN}}]', "NaN"),
     ],
 )
-def test_no_file_of_ours_loses_a_value_while_it_is_read(
-    folder: Path, text: str, message: str
-) -> None:
+def test_no_file_of_ours_loses_a_value_when_read(folder: Path, text: str, message: str) -> None:
     path = folder / write(folder, text)
     with pytest.raises(ToolObjectError, match=message):
         source_of(path.name, folder)[1].open(path.name, SourceContext(folder)).__enter__()

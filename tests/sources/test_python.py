@@ -359,9 +359,7 @@ def returning(value: object, hint: object) -> Tool:
     ("value", "hint", "message"),
     [(["one"], list[int], "not what the tool declares"), (object(), object, "JSON")],
 )
-def test_a_result_that_cannot_be_used_is_a_tool_error(
-    value: object, hint: object, message: str
-) -> None:
+def test_an_unusable_result_is_a_tool_error(value: object, hint: object, message: str) -> None:
     with pytest.raises(ToolError, match=message):
         call(returning(value, hint))
 
@@ -421,9 +419,7 @@ def test_keys_that_stay_apart_and_what_is_not_declared_are_no_doubt(
         ({"inject": {"city": 3}}, "inject is not a dict of functions"),
     ],
 )
-def test_a_wrong_option_names_the_tool_and_what_it_takes(
-    options: dict[str, Any], words: str
-) -> None:
+def test_a_wrong_option_names_the_tool_and_its_options(options: dict[str, Any], words: str) -> None:
     def look(city: str) -> str:
         return city
 

@@ -135,7 +135,7 @@ def test_without_a_model_the_computed_answer_stands() -> None:
 @pytest.mark.parametrize(
     "code", ["llm-timeout", "llm-auth", "llm-truncated", "llm-budget", "llm-refused"]
 )
-def test_where_the_model_fails_the_computed_answer_is_used_and_the_reason_is_shown(
+def test_where_the_model_fails_the_computed_answer_is_used_and_the_reason_shown(
     code: str,
 ) -> None:
     """2.10: degradation that is really there."""

@@ -64,9 +64,7 @@ def test_a_damaged_file_is_generated_anew(
     assert content() == generated
 
 
-def test_what_cannot_be_saved_leaves_nothing_behind(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_cannot_be_saved_leaves_nothing(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object, **__: object) -> None:
         raise PermissionError
 

@@ -353,9 +353,7 @@ def test_what_cannot_be_written_is_refused(
         ('"' + "x" * MAX_BODY + '"', "application/json", 413),
     ],
 )
-def test_bodies_that_cannot_be_read_are_refused(
-    api: Api, body: str, kind: str, status: int
-) -> None:
+def test_unreadable_bodies_are_refused(api: Api, body: str, kind: str, status: int) -> None:
     assert api.ask("POST", "/api/shipments", body, {"Content-Type": kind}).status == status
 
 

@@ -147,9 +147,7 @@ def test_a_token_that_is_refused_or_ends_is_got_anew_once(
         ("page", 200, "no bearer token"),
     ],
 )
-def test_what_refuses_a_token_is_named_without_secrets(
-    service: Service, path: str, status: int, reason: str
-) -> None:
+def test_token_refusals_hide_secrets(service: Service, path: str, status: int, reason: str) -> None:
     fault = echoing(status) if path == "echo" else saying(status, "<html>")
     service.state.faults["/token"] = fault
     with pytest.raises(ToolError, match=reason) as raised:

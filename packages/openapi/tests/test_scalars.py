@@ -69,9 +69,7 @@ def schema(written: str) -> tuple[dict[str, Json], tuple[str, ...]]:
          {"v": "1.0"}),
     ],
 )  # fmt: skip
-def test_a_plain_scalar_takes_the_type_of_its_schema(
-    written: str, keyword: str, value: Json
-) -> None:
+def test_a_plain_scalar_takes_the_type_of_a_schema(written: str, keyword: str, value: Json) -> None:
     node, faults = schema(written)
     assert node[keyword] == value
     assert type(node[keyword]) is type(value)

@@ -291,9 +291,7 @@ TIMED: list[tuple[str, list[str], Json]] = [
 
 
 @pytest.mark.parametrize(("sql", "values", "expected"), TIMED)
-def test_a_time_keeps_its_text_and_its_day(
-    sql: str, values: list[str], expected: list[Json]
-) -> None:
+def test_a_time_keeps_its_text_and_day(sql: str, values: list[str], expected: list[Json]) -> None:
     found = [row["v"] for row in run(sql, {"t": rows_of(list[Json](values))})]
     assert same(found, expected)
 
@@ -326,9 +324,7 @@ def test_a_time_keeps_its_text_and_its_day(
         ),
     ],
 )
-def test_times_that_cannot_be_compared_exactly_are_named(
-    sql: str, values: list[str], said: str
-) -> None:
+def test_times_that_have_no_exact_order_are_named(sql: str, values: list[str], said: str) -> None:
     rows = rows_of(list[Json](values))
     with pytest.raises(ToolError, match=said):
         run(sql, {"t": rows})

@@ -94,9 +94,7 @@ CATALOGUE = [
         ("tables_of", (), False),
     ],
 )
-def test_the_verdict_is_of_the_overload(
-    name: str, types: tuple[str, ...], is_allowed: bool
-) -> None:
+def test_verdicts_are_of_the_overload(name: str, types: tuple[str, ...], is_allowed: bool) -> None:
     functions = functions_of(CATALOGUE)
     assert (functions.problem([Call(name, types)]) is None) == is_allowed
     assert ("f" in functions.allowed, "clock" in functions.refused) == (True, True)

@@ -238,9 +238,7 @@ def test_declared_columns_have_their_type_in_every_run() -> None:
         ({"type": "array", "items": {"type": "integer"}}, ["x"]),
     ],
 )
-def test_a_value_that_does_not_fit_its_declared_column_fails_the_step(
-    declared: Json, value: Json
-) -> None:
+def test_a_value_unfit_for_its_declared_column_fails_the_step(declared: Json, value: Json) -> None:
     with pytest.raises(ToolError, match="its row 1 holds"):
         run("SELECT a FROM t", {"t": [{"a": None}, {"a": value}]}, {"t": {"a": declared}})
 

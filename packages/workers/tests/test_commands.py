@@ -147,9 +147,7 @@ def test_a_toolbox_that_is_not_there_is_refused(
         assert "Did you mean 'office'?" in " ".join(said.err.split())
 
 
-def test_workers_need_a_journal_in_postgres(
-    home: Path, call: Call, plan_file: Callable[[object], str]
-) -> None:
+def test_workers_need_postgres(home: Path, call: Call, plan_file: Callable[[object], str]) -> None:
     (home / "toolplan.toml").write_text(SETTINGS)
     for words in (("submit", plan_file(PLAN), "office"), ("worker", "office")):
         said = call(*words)

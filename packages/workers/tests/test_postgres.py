@@ -419,9 +419,7 @@ def test_a_run_and_what_belongs_to_it_are_committed_together(tables: Tables) -> 
     assert caught.value.code == "run-exists"
 
 
-def test_connections_are_lent_up_to_a_bound(
-    tables: Tables, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_connections_are_lent_to_a_bound(tables: Tables, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connections, "_PATIENCE_S", 0.01)
     journal = opened(tables)
     with ExitStack() as lent:

@@ -39,7 +39,7 @@ async def test_a_worker_whose_tools_are_described_otherwise_continues_a_run(
         assert app.needed_journal().load(run).digest == plan.digest
 
 
-async def test_a_worker_with_other_tools_leaves_a_run_alone_and_the_run_is_named(
+async def test_a_worker_with_other_tools_leaves_a_run_alone_and_names_it(
     postgres: Server,
 ) -> None:
     url = postgres.schema()

@@ -65,9 +65,7 @@ async def test_calls_wait_with_their_values_and_are_allowed_from_elsewhere(
     assert sorted(ledger(home)) == ["begin:p7", "begin:q7", "end:p7", "end:q7"]
 
 
-async def test_a_refused_call_is_not_made_and_the_reason_is_kept(
-    postgres: Server, home: Path
-) -> None:
+async def test_a_refused_call_is_not_made_and_its_reason_kept(postgres: Server, home: Path) -> None:
     async with working(postgres.schema()) as app:
         run = await app.workers.submit(_plan(app), approve=ValueApproval())
         assert (await over(app, run)).status is RunState.WAITING

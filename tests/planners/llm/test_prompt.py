@@ -78,9 +78,7 @@ TIMES = [
 
 
 @pytest.mark.parametrize(("question", "said"), TIMES)
-def test_each_time_of_the_question_is_said_with_what_is_unclear_about_it(
-    question: str, said: str
-) -> None:
+def test_each_time_of_the_question_is_said_with_what_is_unclear(question: str, said: str) -> None:
     model = ScriptedModel(GOOD)
     asked = LLMPlanner(model).propose(Question(question, "2025-10-12"), Toolbox([bookings]), ())
     asyncio.run(asked)

@@ -139,9 +139,7 @@ def asked_of(question: str, *replies: str) -> tuple[AskResult, ScriptedModel]:
         ("three open customers", {"country", "limit", "is_open"}),
     ],
 )
-def test_the_form_offers_the_filters_that_the_question_may_mean(
-    question: str, filters: set[str]
-) -> None:
+def test_the_form_offers_filters_the_question_may_mean(question: str, filters: set[str]) -> None:
     _, model = asked_of(question, drafted(customers()))
     schema: Any = model.requests[0].schema
     step = schema["properties"]["steps"]["items"]["anyOf"][0]

@@ -382,9 +382,7 @@ def test_what_a_key_ring_does_not_take_is_in_a_file(
         (-1e300, "no year that a date has"),
     ],
 )
-def test_any_end_of_a_token_can_be_shown(
-    ends: float | None, shown: str | None, place: Place
-) -> None:
+def test_any_end_of_a_token_is_shown(ends: float | None, shown: str | None, place: Place) -> None:
     place.sign_in()
     kept = place.sign_ins.get(place.server)
     assert kept is not None
