@@ -12,6 +12,7 @@ from graphlib import TopologicalSorter
 
 from hypothesis import strategies as st
 
+from toolplan import ExecutionPlan, Policy
 from toolplan.plan.model import (
     DEFAULT_MAX_PAGES,
     Literal,
@@ -28,9 +29,7 @@ from toolplan.plan.model import (
     template,
 )
 from toolplan.plan.path import EVERY, Json, Path
-from toolplan.policy import Policy
 from toolplan.policy.approval import digest_of
-from toolplan.policy.execution_plan import ExecutionPlan
 from toolplan.schema.tool import Arguments, Toolbox, ToolError
 from toolplan.testing import Computes, Gives, Raises, ScriptedTools
 

@@ -10,18 +10,15 @@ from hypothesis import strategies as st
 
 from tests.dialects.test_fuzz import TEXTS
 from tests.plans_strategy import plans, scripted_tools
-from toolplan.base.errors import ToolplanError
+from toolplan import CannotExpress, Effects, StreamRefused, Toolbox, ToolplanError, run_stream
 from toolplan.compiler import CompileStream, compile_plan, compile_stream, to_text
 from toolplan.compiler.rules.pages import may_get_pages
 from toolplan.dialects import DIALECTS, json_text
 from toolplan.dialects.json_text import IsPlan, JsonText
-from toolplan.engine import StreamRefused, run_stream
 from toolplan.events import RunState
-from toolplan.plan.diagnostics import CannotExpress
 from toolplan.plan.model import Limits, Plan, Ref, Step
 from toolplan.plan.path import Json
 from toolplan.policy.approval import ApprovalRequired, approve
-from toolplan.schema.tool import Effects, Toolbox
 from toolplan.testing import Gives, ScriptedTools
 
 MANY = settings().max_examples
@@ -106,8 +103,7 @@ def test_what_is_given_is_the_plan_step_by_step_as_it_is_written(plan: Plan, siz
         assert len(found.steps) == (held.index(True) if any(held) else len(final))
         for step, written in zip(found.steps, found.written, strict=True):
             # no later than in the chunk in which its last character came
-            end = text.index(json.dumps(step.id), 0)
-            assert end < written <= len(text)
+            assert text.index(json.dumps(step.id), 0) < written <= len(text)
 
 
 @pytest.mark.parametrize("dialect", STREAMED)

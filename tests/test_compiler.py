@@ -13,11 +13,9 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 import toolplan
-from toolplan import Policy, Tool, Toolbox
-from toolplan.base.errors import ToolplanError
+from toolplan import Effects, Policy, Tool, Toolbox, ToolplanError
 from toolplan.compiler import examine, output_schemas
 from toolplan.plan.canonical import dump, load
-from toolplan.schema.tool import Effects
 from toolplan_demo import TOOLS
 
 READ: dict[str, Any] = {"readOnlyHint": True}

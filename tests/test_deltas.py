@@ -11,14 +11,12 @@ from typing import Any
 
 import pytest
 
-from toolplan import Journal, Tool, Toolbox, ToolError, approve, compile_plan
-from toolplan.app.app import App
+from toolplan import App, Approval, Journal, Tool, Toolbox, ToolError, approve, compile_plan
 from toolplan.engine import CannotRun, run
 from toolplan.engine.deltas import Delta, delta
 from toolplan.events import Event, RunEnded, RunState, StepSucceeded
 from toolplan.plan.path import Json
-from toolplan.planners import Attempt, Draft, OnText, Proposal, Question, Refusal
-from toolplan.policy.approval import Approval
+from toolplan.planners import Attempt, Draft, Proposal, Question, Refusal
 from toolplan.policy.execution_plan import ExecutionPlan
 from toolplan.schema.tool import Arguments, Effects
 from toolplan.storage.journal import recover
@@ -322,12 +320,7 @@ class Replanner:
         self._steps = steps
 
     async def propose(
-        self,
-        question: Question,
-        tools: Toolbox,
-        attempts: Sequence[Attempt],
-        *,
-        on_text: OnText | None = None,
+        self, question: Question, tools: Toolbox, attempts: Sequence[Attempt], **_: object
     ) -> Proposal:
         if attempts:
             done = {e.step for e in attempts[-1].events if isinstance(e, StepSucceeded)}

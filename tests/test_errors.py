@@ -9,9 +9,8 @@ from typing import Final
 import pytest
 
 import toolplan
-from toolplan.base.errors import ToolplanError
+from toolplan import OutcomeUnknown, ToolError, ToolplanError
 from toolplan.cli.terminal import CommandError
-from toolplan.schema.tool import OutcomeUnknown, ToolError
 from toolplan.tools.mcp.source import SignInNeeded
 
 APP: Final = Path(__file__).parents[1] / "src" / "toolplan" / "app"

@@ -10,10 +10,8 @@ import pytest
 from msgspec.structs import replace
 
 from tests.flows.mails import TOOLS, step
-from toolplan.app._open import open
-from toolplan.base.errors import ToolplanError
+from toolplan import ToolplanError, open, run
 from toolplan.compiler import compile_plan, flows_of
-from toolplan.engine import run
 from toolplan.plan.canonical import load
 from toolplan.plan.path import Json
 from toolplan.policy import Flow, parse_policy

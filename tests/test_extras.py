@@ -11,12 +11,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from toolplan import compile_plan, dialects
+from toolplan import Diagnostic, Severity, ToolplanError, compile_plan, dialects
 from toolplan.base import extras
-from toolplan.base.errors import ToolplanError
 from toolplan.base.extras import extra_of, install_command
 from toolplan.dialects import known_dialect
-from toolplan.plan.diagnostics import Diagnostic, Severity
 from toolplan.planners import Attempt, Draft
 from toolplan.planners.llm._feedback import feedback
 from toolplan.schema.tool import Toolbox, ToolObjectError

@@ -13,17 +13,13 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from toolplan import Effects, ExecutionPlan, Run, Severity, Toolbox, run
 from toolplan.cli.plan_file import read_plan
 from toolplan.compiler import Compiled, compile_plan
-from toolplan.engine.local import run
-from toolplan.events import Run
-from toolplan.plan.diagnostics import Severity
 from toolplan.plan.model import Limits, Literal, Plan, Step
 from toolplan.plan.path import NotThere, parse_path, select
 from toolplan.policy import Policy
 from toolplan.policy.approval import Approval, ApprovalRequired, approve
-from toolplan.policy.execution_plan import ExecutionPlan
-from toolplan.schema.tool import Effects, Toolbox
 from toolplan.testing import Computes, Gives, ScriptedTools
 
 DOCS = Path(__file__).parent.parent / "docs" / "plan-classes.md"
@@ -146,8 +142,7 @@ def test_p08_whole_numbers_that_readers_disagree_about(number: str) -> None:
 
 @pytest.mark.parametrize("char", [r"\ud800", r"\udfff", "\ud800"])
 def test_p09_half_a_character(char: str) -> None:
-    plan = text(step(id="X")).replace("X", char)
-    assert codes(refused(plan)) == ["bad-encoding"]
+    assert codes(refused(text(step(id="X")).replace("X", char))) == ["bad-encoding"]
 
 
 @pytest.mark.parametrize(

@@ -90,8 +90,7 @@ def test_the_plans_of_the_language_pass_their_check() -> None:
     assert len(plans) == 6
     tools = TOOLS.with_tools(sql_tool()).with_tools(*Toolbox.from_json([PAGED]).values())
     for plan in plans:
-        compiled = compile_plan(plan, tools=tools)
-        assert compiled.diagnostics == ()
+        assert compile_plan(plan, tools=tools).diagnostics == ()
 
 
 def test_the_result_of_sql_is_as_the_page_says() -> None:

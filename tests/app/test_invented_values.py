@@ -7,13 +7,11 @@ from collections.abc import AsyncGenerator
 import pytest
 from msgspec.structs import replace
 
-from toolplan.app.app import App, AskResult
-from toolplan.plan.diagnostics import Severity
+from toolplan import App, AskResult, Effects, Severity, Tool, Toolbox
 from toolplan.plan.path import Json
 from toolplan.planners import LLMPlanner
 from toolplan.policy.approval import effect_steps
 from toolplan.providers import Ended, ModelRequest, Piece, Text, Usage
-from toolplan.schema.tool import Effects, Tool, Toolbox
 from toolplan.show.approval_view import approval_json, approval_text
 
 SEND = Tool(

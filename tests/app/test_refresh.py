@@ -3,10 +3,9 @@
 import threading
 from typing import Any
 
+from toolplan import App, Toolbox
 from toolplan.app._setup import User
-from toolplan.app.app import App
 from toolplan.planners import Refusal
-from toolplan.schema.tool import Toolbox
 
 
 class Nothing:

@@ -12,13 +12,12 @@ import pytest
 from pydantic import BaseModel, Field
 
 import toolplan
+from toolplan import Effects, ExecutionPlan, Toolbox
 from toolplan.events import RunState
 from toolplan.plan.model import Literal
 from toolplan.policy import defaults_of
 from toolplan.policy.approval import Approval, effect_steps, said_yes
 from toolplan.policy.consent import effects_of, needs_values
-from toolplan.policy.execution_plan import ExecutionPlan
-from toolplan.schema.tool import Effects, Toolbox
 from toolplan.show.approval_view import approval_json, approval_text
 from toolplan.show.effects_view import effects_text
 from toolplan.testing import Gives, ScriptedTools
@@ -105,8 +104,7 @@ def test_a_yes_to_a_plan_that_shows_all_values_runs_it(case: str, way: str) -> N
     tools = tools_of()
     plan = plan_of(SEEN[case], tools.toolbox)
     assert not needs_values(plan)
-    ended = asyncio.run(toolplan.run(plan, tools.toolbox, approval=WAYS[way]))
-    assert ended.succeeded
+    assert asyncio.run(toolplan.run(plan, tools.toolbox, approval=WAYS[way])).succeeded
     assert tools.args_of("send")
 
 
@@ -233,8 +231,7 @@ def test_what_the_tool_fills_in_is_shown(case: str) -> None:
     assert compiled.plan is not None, compiled.diagnostics
     (step,) = effect_steps(compiled.plan, tools.toolbox)
     assert step.defaults == expected
-    shown = approval_text([step], "d")
-    assert shown.count("(the tool's default)") == len(expected)
+    assert approval_text([step], "d").count("(the tool's default)") == len(expected)
     assert json.loads(json.dumps(approval_json([step], "d")))["effects"][0]["defaults"] == expected
     values = toolplan.ValueApproval()
     ended = asyncio.run(toolplan.run(compiled.plan, tools.toolbox, approval=values))

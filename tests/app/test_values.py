@@ -13,7 +13,7 @@ from toolplan.base.errors import ToolplanError
 from toolplan.events import RunState, StepFailed
 from toolplan.plan.canonical import dump
 from toolplan.plan.path import Json
-from toolplan.planners import Attempt, Draft, OnText, Proposal, Question
+from toolplan.planners import Attempt, Draft, Proposal, Question
 from toolplan.schema.tool import Arguments, Effects, Tool, Toolbox
 
 TEXT: Json = {"type": "string"}
@@ -98,14 +98,8 @@ class Planner:
         self.tried: list[tuple[Attempt, ...]] = []
 
     async def propose(
-        self,
-        question: Question,
-        tools: Toolbox,
-        attempts: Sequence[Attempt],
-        *,
-        on_text: OnText | None = None,
+        self, question: Question, tools: Toolbox, attempts: Sequence[Attempt], **_: object
     ) -> Proposal:
-        del question, tools, on_text
         self.tried.append(tuple(attempts))
         return Draft(json.dumps(plan(len(attempts))), "toolplan", "scripted")
 
@@ -329,13 +323,5 @@ def test_calls_are_left_out_only_where_runs_are_kept() -> None:
 class EachPlanner(Planner):
     """Answers each mail."""
 
-    async def propose(
-        self,
-        question: Question,
-        tools: Toolbox,
-        attempts: Sequence[Attempt],
-        *,
-        on_text: OnText | None = None,
-    ) -> Proposal:
-        del question, tools, attempts, on_text
+    async def propose(self, *_: object, **__: object) -> Proposal:
         return Draft(json.dumps(each()), "toolplan", "scripted")

@@ -11,8 +11,7 @@ from typing import cast
 import pytest
 from msgspec.structs import replace
 
-from toolplan import App, Tool, Toolbox
-from toolplan.app.app import AskResult
+from toolplan import App, AskResult, Effects, Tool, Toolbox
 from toolplan.dates import Weeks, times_in
 from toolplan.plan.canonical import dump
 from toolplan.plan.path import Json
@@ -20,7 +19,6 @@ from toolplan.planners import LLMPlanner
 from toolplan.planners.cache import CachedPlanner
 from toolplan.planners.llm._plan_schema import plan_schema
 from toolplan.schema import Schema
-from toolplan.schema.tool import Effects
 from toolplan.storage.plan_cache import PlanCache
 from toolplan.testing.model import ScriptedModel
 
@@ -199,6 +197,5 @@ def test_words_are_resolved_before_a_step_starts_early() -> None:
         Toolbox([replace(RANGE, call=call)]),
         LLMPlanner(ScriptedModel(reply({"date_from": "last week"}))),
     )
-    result = asyncio.run(app.ask("Trips last week", today=TODAY, eager=True))
-    assert result.succeeded
+    assert asyncio.run(app.ask("Trips last week", today=TODAY, eager=True)).succeeded
     assert calls == [ROLLING]

@@ -4,9 +4,8 @@ import json
 
 import pytest
 
-from toolplan.compiler import check
+from toolplan import CannotExpress, check
 from toolplan.dialects import DIALECTS
-from toolplan.plan.diagnostics import CannotExpress
 from toolplan.plan.model import Literal, Object, Plan, Ref, Step, Template, Value, positional
 from toolplan.plan.path import EVERY, Json
 

@@ -4,10 +4,8 @@ import json
 
 import pytest
 
-from toolplan.compiler import check
+from toolplan import CannotExpress, Parsed, Severity, check
 from toolplan.dialects import DIALECTS
-from toolplan.plan.canonical import Parsed
-from toolplan.plan.diagnostics import CannotExpress, Severity
 from toolplan.plan.model import Literal, Plan, Ref, Signature, Step, Template, Value
 from toolplan.plan.path import Json
 
@@ -183,8 +181,7 @@ def test_references_that_no_link_repeats_contradict_the_links() -> None:
 
 
 def test_a_plan_without_links_needs_none() -> None:
-    parsed = parse(("a", {}), ("b", {"x": "<node-0>"}), links=[])
-    assert parsed.diagnostics == ()
+    assert parse(("a", {}), ("b", {"x": "<node-0>"}), links=[]).diagnostics == ()
 
 
 def test_lines_are_thoughts_where_there_is_one_for_each_node() -> None:

@@ -18,8 +18,7 @@ import toolplan
 from tests.cli.calls import Call
 from tests.doubles.model_server import ScriptedModelServer
 from tests.named_tools import load_tools
-from toolplan import Approval, ApprovalUsed, ExecutionPlan, approve, compile_plan
-from toolplan.engine import run
+from toolplan import Approval, ApprovalUsed, ExecutionPlan, approve, compile_plan, run
 from toolplan.events import RunApproved
 from toolplan.policy.approval import approve_digest, uses
 from toolplan.storage.journal import Journal, JournalError

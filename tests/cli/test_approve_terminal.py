@@ -16,9 +16,7 @@ import pytest
 
 from tests.cli.test_approve import TOOLS
 from tests.named_tools import load_tools
-from toolplan import ExecutionPlan, compile_plan
-from toolplan.engine import run
-from toolplan.storage.journal import Journal
+from toolplan import ExecutionPlan, Journal, compile_plan, run
 
 LAST = "the last word"
 PLAN = {
@@ -199,8 +197,7 @@ def test_a_digest_approves_nothing_where_the_effects_cannot_be_seen(
 ) -> None:
     log = os.open(folder / "log", os.O_CREAT | os.O_WRONLY)
     try:
-        terminal = at("run", "plan.json", "--approve", plan.digest, stderr=log)
-        assert terminal.ended() == 1
+        assert at("run", "plan.json", "--approve", plan.digest, stderr=log).ended() == 1
     finally:
         os.close(log)
     assert "The effects cannot be shown" in (folder / "log").read_text()

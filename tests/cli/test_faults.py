@@ -171,8 +171,7 @@ def test_a_module_that_fails_has_its_own_traceback(
 
 def test_a_question_may_be_about_debug(call: Call) -> None:
     assert "--debug" not in call("plan", "Get facilities in Berlin", "--debug").err
-    said = call("plan", "--", "--debug")
-    assert said.code == 1  # it is a question
+    assert call("plan", "--", "--debug").code == 1  # it is a question
 
 
 @pytest.mark.parametrize("tool", ["stop_loop", "stop_from_thread", "cancel_all", "cancel_others"])

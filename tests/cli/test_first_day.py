@@ -39,8 +39,7 @@ def test_each_file_works_as_it_is_written(first: Path, call: Call) -> None:
     assert (said.code, said.out.splitlines()[-1]) == (0, "3 questions, 0 failed.")
     said = call("tools", "--tools", "mcp.json")
     assert (said.code, "facilities_list" in said.out) == (0, True), said.err
-    settings = read_settings(first)
-    assert settings.table("limits") == {"concurrency": 8, "timeout": 60}
+    assert read_settings(first).table("limits") == {"concurrency": 8, "timeout": 60}
     plan = {"steps": [{"id": "a", "tool": "lend_book", "args": {"title": "Notes", "to": "Bob"}}]}
     (first / "plan.json").write_text(json.dumps({"toolplan": 1, **plan}), "utf-8")
     said = call("run", "plan.json", "--tools", "books:*")

@@ -130,8 +130,7 @@ def test_plans_checks_and_comparisons(said: Callable[..., Any]) -> None:
 @pytest.mark.parametrize("command", ["plan", "ask"])
 def test_questions_with_a_plan_and_without(said: Callable[..., Any], command: str) -> None:
     assert said(0, command, "facilities in Berlin", *TODAY)
-    asked = said(1, command, "weather in Berlin", *TODAY)
-    assert asked["clarification"]["unexplained"]
+    assert said(1, command, "weather in Berlin", *TODAY)["clarification"]["unexplained"]
     assert said(1, command, "delete all shipments", *TODAY)["refusal"]["reason"]
 
 

@@ -54,8 +54,7 @@ def test_results_are_learned_and_used_for_warnings(call: Call, tools: str, tmp_p
 
     file.write_text(plan("rows[0].id"), "utf-8")
     assert call("run", str(file), "--tools", tools).code == 0
-    right = call("check", str(file), "--tools", tools, "--json")
-    assert right.json["diagnostics"] == []
+    assert call("check", str(file), "--tools", tools, "--json").json["diagnostics"] == []
 
     file.write_text(plan("row[0].id"), "utf-8")
     after = call("check", str(file), "--tools", tools, "--json")

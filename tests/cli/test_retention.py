@@ -66,8 +66,7 @@ def test_options_that_make_no_sense_are_refused(
     home: Path, call: Call, words: tuple[str, ...]
 ) -> None:
     call("ask", QUESTION)
-    said = call("runs", *words)
-    assert said.code == 2
+    assert call("runs", *words).code == 2
     assert len(call("runs", "--json").json["runs"]) == 1
 
 

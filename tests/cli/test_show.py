@@ -9,9 +9,7 @@ from xml.etree import ElementTree
 import pytest
 
 from tests.cli.calls import Call
-from toolplan import compile_plan
-from toolplan.engine import run
-from toolplan.storage.journal import Journal
+from toolplan import Journal, compile_plan, run
 from toolplan_demo import TOOLS
 
 PLAN = '{"toolplan": 1, "steps": [{"id": "f", "tool": "facilities_list", "args": {}}]}'

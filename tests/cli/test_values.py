@@ -113,8 +113,7 @@ def test_a_call_is_left_out_by_another_plan(folder: Path, call: Call) -> None:
 
 
 def test_two_ways_of_approval_are_a_usage_error(folder: Path, call: Call) -> None:
-    said = call(*words(folder, "--approve-values", "--approve", "0" * 64))
-    assert said.code == 2
+    assert call(*words(folder, "--approve-values", "--approve", "0" * 64)).code == 2
     both = call("resume", "r", "--allow", "a", "--deny", "a")
     assert (both.code, "two decisions" in both.err) == (2, True)
 

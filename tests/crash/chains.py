@@ -2,9 +2,8 @@
 
 import asyncio
 
-from toolplan.compiler import compile_plan
+from toolplan import ExecutionPlan, compile_plan
 from toolplan.plan.path import Json
-from toolplan.policy.execution_plan import ExecutionPlan
 from toolplan.schema.tool import Arguments, Effects, Tool, Toolbox
 
 TEXT = "so much has to be written down "

@@ -14,14 +14,13 @@ from tests.crash import plans
 from tests.crash.ledger import Client
 from tests.crash.person import Person
 from tests.crash.stream import PlanStream
+from toolplan import ExecutionPlan, current_call
 from toolplan.engine import Decided, resume, run, run_stream
 from toolplan.events import Event, RunApproved, RunState
 from toolplan.plan.path import Json
 from toolplan.policy.approval import Approval, Approver, approve
 from toolplan.policy.consent import Consent, ValueApproval
-from toolplan.policy.execution_plan import ExecutionPlan
 from toolplan.schema.tool import Arguments, Call, ToolError
-from toolplan.schema.tool_call import current_call
 from toolplan.storage.journal import Journal, Lease, RunRecord, Slot, Store, open_journal
 from toolplan.storage.journal.blobs import Blobs
 

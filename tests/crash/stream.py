@@ -5,8 +5,7 @@ import random
 from collections.abc import AsyncIterator, Callable
 from typing import Final, NamedTuple
 
-from toolplan.plan.model import Step
-from toolplan.policy.execution_plan import ExecutionPlan
+from toolplan import ExecutionPlan, Step
 
 NEXT: Final = "stream: the next step is to come"
 GIVEN: Final = "stream: a step was taken"

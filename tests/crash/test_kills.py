@@ -16,12 +16,10 @@ import pytest
 from tests.crash.chains import Calls, chain, tools
 from tests.crash.stream import GIVEN, NEXT, WHOLE
 from tests.stores import Files, Stores
+from toolplan import ExecutionPlan, Toolbox, approve
 from toolplan.engine import Decided, resume, run
 from toolplan.events import Run, RunState
 from toolplan.plan.path import Json
-from toolplan.policy.approval import approve
-from toolplan.policy.execution_plan import ExecutionPlan
-from toolplan.schema.tool import Toolbox
 from toolplan.storage.journal import Journal, JournalError, LeaseLost, Slot
 
 ROOT = Path(__file__).parents[2]

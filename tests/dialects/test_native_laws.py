@@ -16,10 +16,7 @@ from tests.dialects.native_plans import (
     with_thoughts,
 )
 from tests.dialects.strategies import plans
-from toolplan.dialects import (
-    DIALECTS,
-    Dialect,
-)
+from toolplan.dialects import DIALECTS, Dialect
 from toolplan.plan.diagnostics import CannotExpress, Diagnostic, Severity
 from toolplan.plan.model import Literal, Plan, Ref, Signature, Step, positional
 

@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 
 from tests.dialects.numbered_plans import REWOO_TOOLS, rewoo_plans, written
 from tests.plans_strategy import plans
+from toolplan import CannotExpress, Parsed, Severity
 from toolplan.dialects import DIALECTS
-from toolplan.plan.canonical import Parsed
-from toolplan.plan.diagnostics import CannotExpress, Severity
 from toolplan.plan.model import (
     Limits,
     Literal,

@@ -12,9 +12,7 @@ from msgspec.structs import replace
 from tests.dry_run._described import ROW, ROWS, Tools
 from tests.planners.planned import QUESTIONS, demo
 from tests.plans_strategy import execution_plan, plans
-from toolplan.app.dry_run.simulation import simulate
-from toolplan.compiler import compile_plan
-from toolplan.engine import run
+from toolplan import compile_plan, run, simulate
 from toolplan.events import StepState
 from toolplan.plan.model import Plan, Ref, Step
 from toolplan.plan.path import Json

@@ -8,12 +8,9 @@ import pytest
 
 from tests.plans_strategy import execution_plan
 from tests.stores import Stores
-from toolplan.base.errors import ToolplanError
+from toolplan import ApprovalRequired, ApprovalUsed, JournalError, Plan, ToolplanError
 from toolplan.engine import CannotRun, StreamRefused, resume, run
-from toolplan.plan.model import Plan
-from toolplan.policy.approval import ApprovalRequired, ApprovalUsed
 from toolplan.schema.tool import OutcomeUnknown, Toolbox, ToolError, ToolObjectError
-from toolplan.storage.journal import JournalError
 from toolplan.storage.memory import MemoryFault
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from tests.engines._running import codes, ran, scripted, started, states, zeros
 from tests.plans_strategy import execution_plan
-from toolplan.engine import CannotRun, run
+from toolplan import Approval, ApprovalRequired, CannotRun, approve, run
 from toolplan.events import (
     AttemptFailed,
     Failure,
@@ -20,7 +20,6 @@ from toolplan.events import (
 )
 from toolplan.plan.model import Array, Limits, Literal, Object, Plan, Ref, Step, When
 from toolplan.plan.path import Json
-from toolplan.policy.approval import Approval, ApprovalRequired, approve
 from toolplan.schema.tool import Arguments, Effects, Tool, Toolbox, ToolError
 from toolplan.testing import Computes, Gives, Raises, RecordingSink, ScriptedTools
 

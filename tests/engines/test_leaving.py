@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from tests.engines._running import scripted, states, zeros
 from tests.plans_strategy import execution_plan
 from tests.stores import Stores
+from toolplan import Effects, ToolError, approve
 from toolplan.engine import Leaving, resume, run
 from toolplan.events import (
     CallInDoubt,
@@ -22,8 +23,6 @@ from toolplan.events import (
     StepSucceeded,
 )
 from toolplan.plan.model import Plan, Ref, Step
-from toolplan.policy.approval import approve
-from toolplan.schema.tool import Effects, ToolError
 from toolplan.testing import Gives, Hangs, Raises, RecordingSink, ScriptedTools
 
 

@@ -71,8 +71,7 @@ def test_numbered_pages_come_at_the_same_time_and_in_order() -> None:
 
 def test_a_cursor_leads_from_page_to_page() -> None:
     tools = tools_of(by_cursor, _BY_CURSOR)
-    result = ran(tools)
-    assert result.output == {"a": {"data": ROWS, "next_cursor": "10"}}
+    assert ran(tools).output == {"a": {"data": ROWS, "next_cursor": "10"}}
     assert [call.args.get("cursor") for call in tools.calls] == [None, "10", "20", "30"]
     assert tools.most_running == 1
 

@@ -9,13 +9,11 @@ import pytest
 from tests.engines._running import scripted, states
 from tests.plans_strategy import execution_plan
 from tests.stores import Stores
-from toolplan.compiler import compile_stream
+from toolplan import Effects, ExecutionPlan, Toolbox, ToolError, compile_stream
 from toolplan.engine import CannotRun, StepStream, StreamRefused, run, run_stream
 from toolplan.events import PlanSettled, RunState, StepArrived, StepState
 from toolplan.plan.model import Literal, Plan, Ref, Step
 from toolplan.policy.approval import Approval, ApprovalRequired, approve
-from toolplan.policy.execution_plan import ExecutionPlan
-from toolplan.schema.tool import Effects, Toolbox, ToolError
 from toolplan.testing import Gives, Hangs, Raises, RecordingSink, ScriptedTools
 
 

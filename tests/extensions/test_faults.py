@@ -12,14 +12,12 @@ import pytest
 
 import toolplan
 from tests.extensions.test_scratch_package import python, site
-from toolplan.base.errors import ToolplanError
+from toolplan import CannotExpress, Plan, Step, ToolplanError
 from toolplan.base.extensions import KINDS, EntryPoint, ExtensionError
 from toolplan.compiler.rules import PlanContext, Problem, Rule, diagnose, rule
 from toolplan.compiler.rules._all import guarded_rules
 from toolplan.dialects import Dialect
 from toolplan.dialects._base import guarded_dialect
-from toolplan.plan.diagnostics import CannotExpress
-from toolplan.plan.model import Plan, Step
 from toolplan.planners import Draft, DraftText, Question, Remembering
 from toolplan.planners.context import PlannerContext
 from toolplan.planners.guarded import guarded_factory

@@ -115,8 +115,7 @@ def test_the_settings_have_a_table_for_the_source(site: Path) -> None:
 
 def test_the_command_line_asks_the_planner(site: Path) -> None:
     options = ("--planner", "scratch", "--tools", "scratch://one", "--json")
-    asked = json.loads(command(site, "ask", "Greet Ada", *options))
-    assert asked["output"] == GREETED
+    assert json.loads(command(site, "ask", "Greet Ada", *options))["output"] == GREETED
 
 
 def test_the_command_line_has_the_commands(site: Path) -> None:

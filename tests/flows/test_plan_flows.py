@@ -7,12 +7,10 @@ from typing import Final
 import pytest
 
 from tests.flows.mails import POLICY, TOOLS, codes, flows, step, verdicts
-from toolplan.compiler import compile_plan
+from toolplan import Effects, ExecutionPlan, Tool, Toolbox, compile_plan
 from toolplan.plan.path import EVERY, Json
 from toolplan.policy import Policy, Source, Trust, parse_policy
 from toolplan.policy.approval import effect_steps
-from toolplan.policy.execution_plan import ExecutionPlan
-from toolplan.schema.tool import Effects, Tool, Toolbox
 
 INBOX: Final = step("mails", "inbox")
 CONTACTS: Final = step("people", "contacts", name="Bob")
@@ -44,8 +42,7 @@ def sent(to: Json, body: Json = "hi", **own: Json) -> dict[str, Json]:
     ],
 )
 def test_the_label_is_that_of_the_path_and_the_least_of_the_parts(to: Json, verdict: str) -> None:
-    found = verdicts(INBOX, CONTACTS, ACCOUNTS, sent(to))
-    assert found["/steps/3/args/to"] == verdict
+    assert verdicts(INBOX, CONTACTS, ACCOUNTS, sent(to))["/steps/3/args/to"] == verdict
     assert ("flow-refused" in codes(INBOX, CONTACTS, ACCOUNTS, sent(to))) == (verdict == "refuse")
 
 

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from tests.flows.mails import POLICY, TOOLS, codes, step
+from toolplan import Effects, Tool, Toolbox, ToolplanError
 from toolplan.app.settings import policy_of, read_policy
-from toolplan.base.errors import ToolplanError
 from toolplan.plan.path import Json
 from toolplan.policy import (
     Need,
@@ -20,7 +20,6 @@ from toolplan.policy import (
     parse_policy,
 )
 from toolplan.policy.policy import line_of
-from toolplan.schema.tool import Effects, Tool, Toolbox
 
 
 def test_a_policy_is_what_its_document_says() -> None:

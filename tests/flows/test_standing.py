@@ -7,16 +7,13 @@ from pathlib import Path
 import pytest
 
 from tests.flows.mails import step
-from toolplan.app._open import open as open_app
-from toolplan.base.errors import ToolplanError
-from toolplan.compiler import compile_plan
+from toolplan import Effects, Journal, ToolplanError, compile_plan
+from toolplan import open as open_app
 from toolplan.engine import prepare, run
 from toolplan.events import RunApproved
 from toolplan.plan.path import Json
 from toolplan.policy import Policy, PolicyError, parse_policy
 from toolplan.policy.approval import ApprovalRequired, needs_no_approval
-from toolplan.schema.tool import Effects
-from toolplan.storage.journal import Journal
 from toolplan.testing import Gives, ScriptedTools
 
 TODAY = date.today()  # the day of this machine, as the policy's

@@ -8,14 +8,11 @@ from typing import Any
 import pytest
 
 from tests.sources.mcp.scripts import Scripted, listed_tool, one_page, text
-from toolplan.compiler import compile_plan, compile_stream
+from toolplan import Policy, approve, compile_plan, compile_stream, state_label
 from toolplan.engine import StreamRefused, run, run_stream
 from toolplan.events import Run, RunState, StepState
 from toolplan.plan.path import Json
-from toolplan.policy import Policy
-from toolplan.policy.approval import approve
 from toolplan.schema.tool import Arguments, Effects, Tool, Toolbox
-from toolplan.schema.tool_call import state_label
 from toolplan.tools.mcp import connected
 
 PLAN: dict[str, Json] = {

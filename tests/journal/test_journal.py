@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.plans_strategy import execution_plan
-from toolplan.engine import run
+from toolplan import Effects, approve, run
 from toolplan.events import (
     AttemptFailed,
     CallInDoubt,
@@ -37,8 +37,6 @@ from toolplan.events import (
 )
 from toolplan.plan.model import Plan, Ref, Step
 from toolplan.plan.path import Json
-from toolplan.policy.approval import approve
-from toolplan.schema.tool import Effects
 from toolplan.storage.journal import (
     BadRecord,
     Journal,
@@ -181,8 +179,7 @@ def test_several_doubts_of_one_attempt_recover_the_same_in_any_order() -> None:
     assert wanted.doubts["a", None].failure == Failure("in-doubt", "two", "/x")
     assert wanted.doubts["a", None].result == "some"
     for seed in range(50):
-        shuffled = random.Random(seed).sample(events, len(events))
-        assert recover(shuffled) == wanted
+        assert recover(random.Random(seed).sample(events, len(events))) == wanted
 
 
 @given(st.lists(EVENTS, max_size=12), st.randoms(use_true_random=False))

@@ -8,9 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.plans_strategy import execution_plan, scripted_tools
-from toolplan.engine import run
-from toolplan.plan.model import Plan, Step
-from toolplan.storage.journal import Journal
+from toolplan import Journal, Plan, Step, run
 from toolplan.storage.journal.worker import WriterThread
 
 

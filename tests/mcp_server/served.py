@@ -20,15 +20,13 @@ from mcp.types import (
     TextContent,
 )
 
-from toolplan.app.app import App
+from toolplan import App, Effects, Journal, Toolbox
 from toolplan.mcp_server import Backend, make_server
 from toolplan.mcp_server._call import Call, GoesOn, Questions
 from toolplan.mcp_server._runs import Runs, Values
 from toolplan.plan.path import Json
 from toolplan.planners import Planner
 from toolplan.policy.approval import Approver
-from toolplan.schema.tool import Effects, Toolbox
-from toolplan.storage.journal import Journal
 from toolplan.testing import Gives, Outcome, ScriptedPlanner, ScriptedTools
 
 PEOPLE: Json = {

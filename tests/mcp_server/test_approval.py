@@ -10,23 +10,11 @@ from typing import Any, Literal
 import pytest
 from mcp import Client
 
-from tests.mcp_server.served import (
-    READS,
-    SAID,
-    WRITES,
-    Action,
-    Person,
-    scripted,
-    serving,
-)
-from toolplan.app.resume import resume
-from toolplan.engine import Decided
+from tests.mcp_server.served import READS, SAID, WRITES, Action, Person, scripted, serving
+from toolplan import Approval, Decided, ExecutionPlan, Policy, approve, resume
 from toolplan.events import RunState
 from toolplan.mcp_server._terminal_command import terminal_command
 from toolplan.plan.path import Json
-from toolplan.policy import Policy
-from toolplan.policy.approval import Approval, approve
-from toolplan.policy.execution_plan import ExecutionPlan
 from toolplan.schema.tool import Effects, OutcomeUnknown
 from toolplan.storage.journal import Journal, JournalError
 from toolplan.testing import Gives, Raises

@@ -1,7 +1,7 @@
 """The tools of the server, through a client of the SDK in this process."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal
@@ -12,25 +12,14 @@ from hypothesis import strategies as st
 from mcp import Client, MCPError
 
 from tests.mcp_server.served import READS, content, error, in_loop, scripted, serving
+from toolplan import Limits, Policy, RunOptions, Toolbox, ToolError
 from toolplan.app._setup import User
-from toolplan.engine import RunOptions
-from toolplan.plan.model import Limits
 from toolplan.plan.path import Json
-from toolplan.planners import (
-    Attempt,
-    Clarification,
-    OnText,
-    Planner,
-    Proposal,
-    Question,
-    Refusal,
-)
+from toolplan.planners import Clarification, Planner, Proposal, Refusal
 from toolplan.planners.context import PlannerContext
 from toolplan.planners.offline import offline_planner
-from toolplan.policy import Policy
 from toolplan.providers import ModelError
 from toolplan.schema import Schema
-from toolplan.schema.tool import Toolbox, ToolError
 from toolplan.testing import Gives, Raises, ScriptedPlanner, ScriptedTools
 from toolplan.tools.learned import LearnedSchemas, tool_digest
 from toolplan_demo import TOOLS as DEMO
@@ -212,14 +201,7 @@ async def test_a_planner_that_fails_is_a_clean_error(
     tmp_path: Path, failure: Exception, code: str
 ) -> None:
     class Failing:
-        async def propose(
-            self,
-            question: Question,
-            tools: Toolbox,
-            attempts: Sequence[Attempt],
-            *,
-            on_text: OnText | None = None,
-        ) -> Proposal:
+        async def propose(self, *_: object, **__: object) -> Proposal:
             raise failure
 
     result = await call(tmp_path, "run", {"question": "people"}, planner=Failing(), refused=True)

@@ -8,11 +8,8 @@ from mcp import Client
 
 from tests.mcp_server.served import READS, WRITES, Person, content, error, scripted, serving
 from tests.mcp_server.test_values import YES
-from toolplan.app.resume import resume
+from toolplan import Effects, Policy, ToolError, approve, resume
 from toolplan.plan.path import Json
-from toolplan.policy import Policy
-from toolplan.policy.approval import approve
-from toolplan.schema.tool import Effects, ToolError
 from toolplan.testing import Gives, Raises
 
 ERAS: list[Literal["auto", "legacy"]] = ["auto", "legacy"]

@@ -14,12 +14,9 @@ from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
 from tests.mcp_server.served import READS, WRITES, content, error, scripted, text
-from toolplan.app.app import App
-from toolplan.base.errors import ToolplanError
+from toolplan import App, Journal, Toolbox, ToolplanError
 from toolplan.events import RunState
 from toolplan.mcp_server import CannotServe, http_token, serve
-from toolplan.schema.tool import Toolbox
-from toolplan.storage.journal import Journal
 from toolplan.testing import Gives, ScriptedPlanner
 
 ERAS: list[Literal["auto", "legacy"]] = ["auto", "legacy"]

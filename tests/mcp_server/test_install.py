@@ -80,8 +80,7 @@ def test_install_twice_and_uninstall_byte_for_byte(path: Path, tmp_path: Path) -
     again = install(client, others=taken)
     assert (again.changed, file.read_bytes()) == (False, after)
 
-    found = client.document(after.decode()).servers
-    assert set(found) == {"toolplan", *done.stays}
+    assert set(client.document(after.decode()).servers) == {"toolplan", *done.stays}
     assert all(stat.S_IMODE(each.stat().st_mode) == 0o600 for each in done.servers.parent.iterdir())
 
     assert uninstall(client).changed
@@ -119,8 +118,7 @@ def test_a_server_that_is_added_later_moves_with_the_second_install() -> None:
     data = json.loads(file.read_text())
     data["mcpServers"]["git"] = {"command": "git-server"}
     file.write_text(json.dumps(data))
-    done = install(CURSOR)
-    assert set(done.moved) == {"time", "git"}
+    assert set(install(CURSOR).moved) == {"time", "git"}
     assert set(json.loads(file.read_text())["mcpServers"]) == {"toolplan"}
     uninstall(CURSOR)
     assert set(json.loads(file.read_text())["mcpServers"]) == {"time", "git"}
@@ -330,8 +328,7 @@ def test_a_skill_follows_its_client(name: str, in_project: bool, tmp_path: Path)
     assert not file.exists()
     for _ in range(2):
         assert install(client, project=project, skill=True).skill == file
-        text = file.read_text()
-        assert text.startswith("---\nname: toolplan\ndescription: ")
+        assert file.read_text().startswith("---\nname: toolplan\ndescription: ")
     assert uninstall(client, project=project).skill == file
     assert not file.parent.exists()
     assert path.read_bytes() == before

@@ -9,11 +9,10 @@ from mcp.client import ClientRequestContext
 from mcp.types import ElicitRequestParams, ElicitResult
 
 from tests.mcp_server.served import WRITES, Action, Person, error, scripted, serving
-from toolplan.app.resume import resume
+from toolplan import Effects, resume
 from toolplan.mcp_server._terminal_command import terminal_command
 from toolplan.plan.path import Json
 from toolplan.policy.consent import Consent
-from toolplan.schema.tool import Effects
 from toolplan.testing import Gives
 
 ERAS: list[Literal["auto", "legacy"]] = ["auto", "legacy"]

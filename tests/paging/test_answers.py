@@ -6,11 +6,9 @@ import pytest
 
 from tests.paging.apis import APIS, Api
 from tests.paging.test_pages import arguments, rows_of
-from toolplan import compile_plan
-from toolplan.engine import run
+from toolplan import ExecutionPlan, compile_plan, run
 from toolplan.events import to_json
 from toolplan.plan.path import Json
-from toolplan.policy.execution_plan import ExecutionPlan
 from toolplan.schema.tool import Arguments, Effects, Tool, Toolbox
 from toolplan.show.answer import answer
 from toolplan_sql import sql_tool

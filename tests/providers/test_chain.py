@@ -8,15 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.doubles.model_replies import Fails
-from tests.providers.asking import (
-    ASKED,
-    Chained,
-    ScriptedEndpoint,
-    ask,
-    ask_servers,
-    fails,
-    says,
-)
+from tests.providers.asking import ASKED, Chained, ScriptedEndpoint, ask, ask_servers, fails, says
 from toolplan.providers import ModelRequest, Text, Usage, UsageTracker
 from toolplan.providers._chain import Link
 from toolplan.providers._endpoint import Failure, Part

@@ -2,10 +2,9 @@
 
 import pytest
 
-from toolplan.compiler import Compiled, compile_plan
+from toolplan import Compiled, Toolbox, compile_plan
 from toolplan.plan.model import Ref, Step
 from toolplan.plan.path import Json
-from toolplan.schema.tool import Toolbox
 
 ROW: Json = {"type": "object", "properties": {"id": {"type": "string"}, "x": {"type": "integer"}}}
 OUTPUT: Json = {

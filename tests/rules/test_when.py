@@ -2,9 +2,8 @@
 
 import pytest
 
-from toolplan.compiler import compile_plan
+from toolplan import Toolbox, compile_plan
 from toolplan.plan.path import Json
-from toolplan.schema.tool import Toolbox
 
 OUTPUT: Json = {
     "type": "object",

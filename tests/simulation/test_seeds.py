@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from tests.simulation.__main__ import fast_folder, simulate
 from tests.simulation.world import Breach
 from tests.sizes import share_of
+from toolplan import Step, approve
 from toolplan.engine import _in_flight as _open_calls
 from toolplan.engine import _runs
 from toolplan.engine._effects import EffectCalls
@@ -18,8 +19,6 @@ from toolplan.engine._recorder import EventRecorder
 from toolplan.engine._runs import RunApproval
 from toolplan.engine._steps import Scheduler
 from toolplan.events import Event, Failure, RunState
-from toolplan.plan.model import Step
-from toolplan.policy.approval import approve
 from toolplan.storage.journal import Journal, Lease, Recovered, RunRecord, Slot, recover
 
 

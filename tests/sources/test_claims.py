@@ -9,9 +9,8 @@ from msgspec.structs import replace
 
 import toolplan
 from tests.sources.mcp.scripts import Scripted, listed_tool, one_page, text
-from toolplan.base.errors import ToolplanError
+from toolplan import Effects, Tool, ToolplanError
 from toolplan.policy import Policy, Vouched
-from toolplan.schema.tool import Effects, Tool
 from toolplan_openapi import openapi_toolbox
 
 LOWERING: tuple[dict[str, Any], ...] = (

@@ -13,11 +13,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from toolplan.compiler import compile_plan
-from toolplan.engine import run
+from toolplan import Effects, Tool, Toolbox, ToolError, compile_plan, run
 from toolplan.plan.path import Json
 from toolplan.schema import Absent, Schema, at
-from toolplan.schema.tool import Effects, Tool, Toolbox, ToolError
 from toolplan.testing import Computes, Gives, ScriptedTools
 from toolplan.tools import learned as module
 from toolplan.tools.learned import (
@@ -370,8 +368,7 @@ def test_every_item_is_learned_from_and_no_call_that_failed(kept: LearnedSchemas
     one: dict[str, Json] = {"id": "t", "tool": "a", "args": {"n": 2}, "on_error": "continue"}
     fails: dict[str, Json] = {"id": "u", "tool": "a", "args": {"n": 2}}
     ran(kept, tools.toolbox, many, one, fails)
-    known = kept.schema(tool_digest(tools.toolbox["a"]))
-    assert known == (schema({"n": 1}, {"n": 3}), 2)
+    assert kept.schema(tool_digest(tools.toolbox["a"])) == (schema({"n": 1}, {"n": 3}), 2)
 
 
 def test_a_tool_that_says_what_it_gives_is_not_learned_about(kept: LearnedSchemas) -> None:

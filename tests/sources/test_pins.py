@@ -15,14 +15,7 @@ from toolplan.plan.comparison import ABSENT, Absent
 from toolplan.plan.path import Json
 from toolplan.schema.tool import Effects, Tool, Toolbox, ToolObjectError
 from toolplan.tools.mcp.opening import COMMANDS, shown
-from toolplan.tools.pins import (
-    Difference,
-    Pins,
-    RefusedTool,
-    SourcedTool,
-    differences,
-    digest_of,
-)
+from toolplan.tools.pins import Difference, Pins, RefusedTool, SourcedTool, differences, digest_of
 
 JSON_VALUES: st.SearchStrategy[Any] = st.recursive(
     st.none()

@@ -93,8 +93,7 @@ async def test_what_a_tool_writes_is_in_no_other_database(folder: Path) -> None:
     first, second = demo_tools(DAY, rows=800), demo_tools(DAY, rows=800)
     change, find = function(first, "shipments_update"), function(second, "shipments_get")
     await change({"id": "S20251012-001", "status": "rejected", "weight_kg": 1})
-    found = node(await find({"id": "S20251012-001"}))
-    assert node(found["data"])["weight_kg"] != 1
+    assert node(node(await find({"id": "S20251012-001"}))["data"])["weight_kg"] != 1
     with closing(open_database(DAY, 800)) as connection:
         weight = "SELECT weight_kg FROM shipments WHERE id = 'S20251012-001'"
         assert connection.execute(weight).fetchone() != (1,)

@@ -17,14 +17,10 @@ from hypothesis import strategies as st
 from packages.demo.tests.conftest import TODAY, call, listed, node
 from packages.demo.tests.test_demo_filters import CASES
 from packages.demo.tests.test_demo_writes import FACILITY
-from toolplan.app.app import App
-from toolplan.app.results import AskResult
-from toolplan.compiler import compile_plan
-from toolplan.engine import run
+from toolplan import App, AskResult, Toolbox, ToolError, compile_plan, run
 from toolplan.mcp_server.http.serving import serve_http
 from toolplan.plan.path import Json
 from toolplan.policy.approval import ApprovalRequired, approve
-from toolplan.schema.tool import Toolbox, ToolError
 from toolplan_demo import demo_tools
 from toolplan_demo.rest import (
     DOCUMENT_PATH,
@@ -181,8 +177,7 @@ def test_every_filter_gives_what_the_tool_gives(
 )
 def test_every_list_honours_its_limit(api: Api, path: str) -> None:
     """C-36."""
-    said = api.get(f"/api/{path}?limit=2")
-    assert len(listed(said.data)) == 2
+    assert len(listed(api.get(f"/api/{path}?limit=2").data)) == 2
     assert api.get(f"/api/{path}?limit=0").status == 400
 
 

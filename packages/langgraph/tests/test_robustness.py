@@ -42,8 +42,7 @@ HOSTILE = (
 @pytest.mark.parametrize("reply", HOSTILE, ids=range(len(HOSTILE)))
 def test_hostile_replies_end_the_graph_with_the_reason(reply: str) -> None:
     """F004-5: in no time, and without a traceback."""
-    state = talk(Conversation(planner=[reply]), "How many?")
-    assert stop_reason(state) == "reply"
+    assert stop_reason(talk(Conversation(planner=[reply]), "How many?")) == "reply"
 
 
 json_values: st.SearchStrategy[Json] = st.recursive(
@@ -117,8 +116,7 @@ def test_models_are_shown_the_beginning_of_a_large_result_and_the_state_has_it_a
         expert=[calls(("read", {})), says("Read.")],
         configuration=Configuration(caps=Caps(result_chars=100)),
     )
-    state = talk(talked, "Read it")
-    assert answers(state) == ["x" * 5_000]
+    assert answers(talk(talked, "Read it")) == ["x" * 5_000]
     assert f"{'x' * 100}\n[cut: 100 of 5000 characters]" in asked(talked.assessor)
 
 

@@ -12,11 +12,9 @@ from langgraph.types import Command
 
 from packages.langgraph.tests.conversation import Graph
 from packages.langgraph.tests.test_node import CONFIG, TODAY, Around, asking, draft
-from toolplan.app.app import App
+from toolplan import App, Effects, Journal
 from toolplan.plan.path import Json
 from toolplan.planners import Draft
-from toolplan.schema.tool import Effects
-from toolplan.storage.journal import Journal
 from toolplan.testing import Gives, ScriptedPlanner, ScriptedTools
 from toolplan_langgraph import allowed, approved, denied, left_waiting, toolplan_node, toolplan_tool
 

@@ -15,10 +15,8 @@ from werkzeug.serving import make_server
 
 import toolplan
 from tests.dialects.native_plans import PLAIN_TEXTS, calls
-from toolplan.base.errors import ToolplanError
-from toolplan.compiler import compile_plan
+from toolplan import CannotExpress, Effects, Severity, Toolbox, ToolplanError, compile_plan
 from toolplan.dialects import DIALECTS, known_dialect
-from toolplan.plan.diagnostics import CannotExpress, Severity
 from toolplan.plan.model import (
     Literal,
     Plan,
@@ -30,7 +28,6 @@ from toolplan.plan.model import (
     object_,
     step_refs,
 )
-from toolplan.schema.tool import Effects, Toolbox
 from toolplan_openapi import openapi_toolbox, read_document
 from toolplan_openapi.arazzo._expressions import read_path
 

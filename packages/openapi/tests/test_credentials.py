@@ -6,14 +6,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from packages.openapi.tests.documents import (
-    PETS,
-    Node,
-    Recorder,
-    call,
-    one_get,
-    recorded,
-)
+from packages.openapi.tests.documents import PETS, Node, Recorder, call, one_get, recorded
 from toolplan.plan.path import Json
 from toolplan.schema.tool import ToolError, ToolObjectError
 from toolplan_openapi import Request, Response, openapi_toolbox

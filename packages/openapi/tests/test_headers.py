@@ -6,17 +6,9 @@ from pathlib import Path
 import pytest
 
 import toolplan
-from packages.openapi.tests.documents import (
-    Node,
-    Recorder,
-    call,
-    one_get,
-    parameter,
-    recorded,
-)
-from toolplan.base.errors import ToolplanError
+from packages.openapi.tests.documents import Node, Recorder, call, one_get, parameter, recorded
+from toolplan import ToolObjectError, ToolplanError
 from toolplan.plan.path import Json
-from toolplan.schema.tool import ToolObjectError
 from toolplan_openapi import Request, Response, openapi_toolbox
 
 SECRET = "s3cr3t/+ key"

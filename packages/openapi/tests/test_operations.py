@@ -159,8 +159,7 @@ def test_the_properties_of_a_body_become_arguments() -> None:
 
 
 def test_a_body_that_collides_with_a_parameter_is_one_argument() -> None:
-    note = operations(SHOP)["note"]
-    assert list(properties(note)) == ["text", "body"]
+    assert list(properties(operations(SHOP)["note"])) == ["text", "body"]
     tools, recorder = recorded(SHOP)
     call(tools, "note", text="a", body={"text": "b"})
     (request,) = recorder.requests

@@ -18,14 +18,7 @@ from packages.openapi.tests.documents import (
 )
 from toolplan.plan.path import Json
 from toolplan.schema.tool import ToolError
-from toolplan_openapi._parameters import (
-    Spot,
-    Style,
-    Writing,
-    header_text,
-    path_text,
-    query_pairs,
-)
+from toolplan_openapi._parameters import Spot, Style, Writing, header_text, path_text, query_pairs
 
 texts = st.text(max_size=8)
 scalars = st.one_of(

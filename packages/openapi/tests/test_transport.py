@@ -22,10 +22,8 @@ from packages.openapi.tests.documents import (
     with_paths,
 )
 from packages.openapi.tests.wire import Drop, Reply, Stall, Wire, json_reply, reply
-from toolplan import approve, compile_plan, run
-from toolplan.events import Run
+from toolplan import OutcomeUnknown, Run, Toolbox, ToolError, approve, compile_plan, run
 from toolplan.plan.path import Json
-from toolplan.schema.tool import OutcomeUnknown, Toolbox, ToolError
 from toolplan_openapi import HttpLimits, openapi_toolbox
 
 DOCUMENT: Node = with_paths(

@@ -56,8 +56,7 @@ def test_an_overload_that_keeps_to_its_arguments_may_be_called(
     ],
 )
 def test_an_overload_that_reads_more_is_refused(expression: str) -> None:
-    found = check(f"SELECT {expression} AS r FROM t", {"t": SHIPMENTS})
-    assert found.problems
+    assert check(f"SELECT {expression} AS r FROM t", {"t": SHIPMENTS}).problems
     with pytest.raises(Exception, match=r"not allowed|clock|each time"):
         run(f"SELECT {expression} AS r FROM t", {"t": ROWS})
 

@@ -271,8 +271,7 @@ def test_where_the_system_holds_no_limit_the_process_watches_itself() -> None:
         held = bytearray(200_000_000)
         time.sleep(10)
     """
-    done = ran(program(script))
-    assert done.returncode == 1
+    assert ran(program(script)).returncode == 1
 
 
 def test_sql_needs_a_python_to_start(monkeypatch: pytest.MonkeyPatch) -> None:

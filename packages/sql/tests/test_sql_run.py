@@ -263,8 +263,7 @@ def test_many_rows_are_loaded_in_parts() -> None:
     rows: list[Json] = [{"n": n, "g": f"g{n % 7}", "x": n / 2} for n in range(45_000)]
     [row] = run("SELECT count(*) AS c, sum(n) AS n, count(DISTINCT g) AS g FROM t", {"t": rows})
     assert row == {"c": 45_000, "n": 45_000 * 44_999 // 2, "g": 7}
-    last = run("SELECT n FROM t", {"t": rows})[-1]
-    assert last == {"n": 44_999}
+    assert run("SELECT n FROM t", {"t": rows})[-1] == {"n": 44_999}
 
 
 SCALARS: dict[str, tuple[dict[str, Json], st.SearchStrategy[Any]]] = {

@@ -13,11 +13,9 @@ from typing import Any
 import httpx2
 
 from tests.mcp_server.served import scripted
-from toolplan.app.app import App
+from toolplan import App, Journal, Toolbox
 from toolplan.mcp_server.http.guard import Rules
 from toolplan.planners import Planner
-from toolplan.schema.tool import Toolbox
-from toolplan.storage.journal import Journal
 from toolplan.testing import ScriptedPlanner, ScriptedTools
 from toolplan_studio._active import ActiveRuns
 from toolplan_studio._server import http_app

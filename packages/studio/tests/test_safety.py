@@ -11,8 +11,7 @@ import pytest
 
 from packages.studio.tests.served import API, HOST, ORIGIN, TOKEN, browsing
 from tests.mcp_server.served import READS
-from toolplan.app.app import App
-from toolplan.base.errors import ToolplanError
+from toolplan import App, ToolplanError
 from toolplan.testing import ScriptedPlanner, ScriptedTools
 from toolplan_studio import CannotServe, serve
 from toolplan_studio._server import session_key

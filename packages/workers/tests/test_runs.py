@@ -16,11 +16,9 @@ from tests.workers._office import (
     until,
     working,
 )
-from toolplan.app.app import App
+from toolplan import App, ApprovalRequired, JournalError
 from toolplan.engine import CannotRun, Leaving
 from toolplan.events import CallDecided, RunApproved, RunEnded, RunState
-from toolplan.policy.approval import ApprovalRequired
-from toolplan.storage.journal import JournalError
 from toolplan_workers.queue.dispatch import lock_of
 from toolplan_workers.watch import Watch
 from toolplan_workers.worker import dispatch_for
@@ -38,8 +36,7 @@ async def test_a_run_is_taken_by_a_worker(postgres: Server) -> None:
         run = await app.workers.submit(plan)
         events = [event async for event in app.workers.follow(run)]
         assert isinstance(events[-1], RunEnded)
-        done = app.needed_journal().load(run)
-        assert done.output == {"b": 1}
+        assert app.needed_journal().load(run).output == {"b": 1}
         await until(lambda: no_job_is_left(dispatch_for(app)))
 
 

@@ -16,9 +16,7 @@ from tests.workers._office import (
     until,
     working,
 )
-from toolplan.app.app import App
-from toolplan.base.errors import ToolplanError
-from toolplan.engine import CannotRun
+from toolplan import App, CannotRun, ToolplanError
 from toolplan.events import ApprovalStaged, CallWaiting, ConsentGiven, RunState
 from toolplan.plan.path import Json
 from toolplan.policy.consent import Consent, ValueApproval

@@ -2,15 +2,14 @@
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
-from toolplan import Tool, Toolbox, ToolError, approve
-from toolplan.app.app import App
-from toolplan.compiler import compile_plan
+from toolplan import App, Tool, Toolbox, ToolError, approve, compile_plan
 from toolplan.plan.model import Literal, Step, Value
 from toolplan.plan.path import Json
 from toolplan.planners import (
@@ -19,7 +18,6 @@ from toolplan.planners import (
     Draft,
     DraftText,
     LLMPlanner,
-    OnText,
     Proposal,
     Question,
 )
@@ -240,8 +238,7 @@ def test_a_model_for_kirha_plans_gets_its_own_words() -> None:
     )
     model = ScriptedModel(reply)
     planner = LLMPlanner(model, style="kirha", instructions="Be brief.")
-    asked = asyncio.run(App(TOOLS, planner).plan("what?", today=TODAY))
-    assert asked.plan is not None
+    assert asyncio.run(App(TOOLS, planner).plan("what?", today=TODAY)).plan is not None
     system, user = model.requests[0].messages
     assert system.text.startswith("# Instructions\nBe brief.\n\n# Available tools\n<tools>\n[")
     assert system.text.endswith("\n</tools>")
@@ -329,15 +326,8 @@ class AsksBack:
     def __init__(self, inner: LLMPlanner) -> None:
         self._inner = inner
 
-    async def propose(
-        self,
-        question: Question,
-        tools: Toolbox,
-        attempts: Sequence[Attempt],
-        *,
-        on_text: OnText | None = None,
-    ) -> Proposal:
-        await self._inner.propose(question, tools, attempts, on_text=on_text)
+    async def propose(self, *given: Any, **options: Any) -> Proposal:
+        await self._inner.propose(*given, **options)
         return Clarification("Shall it be done?")
 
 
@@ -450,8 +440,7 @@ def test_what_a_statement_cannot_bind_goes_back_as_a_diagnostic() -> None:
         return json.dumps({"toolplan": 1, "steps": steps})
 
     model = ScriptedModel([plan("haulier_name"), plan("carrier")])
-    asked = asyncio.run(App(tools, LLMPlanner(model)).ask("?", today=TODAY))
-    assert asked.succeeded
+    assert asyncio.run(App(tools, LLMPlanner(model)).ask("?", today=TODAY)).succeeded
     assert "\nsql(sql: str, tables?" in model.requests[0].messages[0].text
     assert "carrier: str | null" in model.requests[0].messages[0].text
     feedback = model.requests[1].messages[-1].text

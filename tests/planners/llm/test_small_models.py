@@ -6,13 +6,11 @@ from typing import Any
 
 import pytest
 
-from toolplan import App
-from toolplan.app.app import AskResult
+from toolplan import App, AskResult, Tool, Toolbox
 from toolplan.plan.path import Json
 from toolplan.planners import Clarification, LLMPlanner, Question
 from toolplan.planners.llm._plan_schema import plan_schema
 from toolplan.schema import Schema
-from toolplan.schema.tool import Tool, Toolbox
 from toolplan.testing.model import ScriptedModel
 from toolplan_demo import TOOLS
 

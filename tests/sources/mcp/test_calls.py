@@ -24,11 +24,9 @@ from tests.sources.mcp.scripts import (
     serving,
     text,
 )
-from toolplan.compiler import compile_plan
-from toolplan.engine import run
+from toolplan import ExecutionPlan, compile_plan, run
 from toolplan.events import Event, StepProgressed
 from toolplan.plan.path import Json
-from toolplan.policy.execution_plan import ExecutionPlan
 from toolplan.schema.tool import OutcomeUnknown, Toolbox, ToolError, ToolObjectError
 from toolplan.tools.mcp import (
     LocalServer,

@@ -20,10 +20,8 @@ from tests.sources.mcp.scripts import (
     one_page,
     text,
 )
-from toolplan.compiler import compile_plan
-from toolplan.engine import run
+from toolplan import Toolbox, ToolError, ToolObjectError, compile_plan, run
 from toolplan.events import StepState
-from toolplan.schema.tool import Toolbox, ToolError, ToolObjectError
 from toolplan.tools.mcp import Notice, ToolsChanged, connected, connected_here
 from toolplan.tools.pins import Pins
 

@@ -27,8 +27,7 @@ from tests.authority import (
     saying,
 )
 from tests.sources.mcp.scripts import call, called
-from toolplan.base.errors import ToolplanError
-from toolplan.schema.tool import OutcomeUnknown, ToolError, ToolObjectError
+from toolplan import OutcomeUnknown, ToolError, ToolObjectError, ToolplanError
 from toolplan.tools.mcp import HttpServer, Server, connected, read_servers
 from toolplan.tools.mcp.servers import OAuth
 from toolplan.tools.mcp.sign_ins import SignIns, Standing

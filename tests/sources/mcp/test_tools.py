@@ -10,10 +10,9 @@ from typing import Any, Final
 import pytest
 
 from tests.sources.mcp.scripts import ANYTHING, Scripted, call, listed_tool, one_page, serving, text
-from toolplan.compiler import compile_plan
+from toolplan import Effects, Toolbox, ToolObjectError, compile_plan
 from toolplan.dialects import DIALECTS
 from toolplan.plan.path import Json
-from toolplan.schema.tool import Effects, Toolbox, ToolObjectError
 from toolplan.tools.mcp import Notice, StdioServer, ToolRefused, connected
 from toolplan.tools.pins import SourcedTool
 

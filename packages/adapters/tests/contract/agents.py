@@ -2,9 +2,8 @@
 
 from collections.abc import Iterable, Mapping
 
-from toolplan import Toolbox
+from toolplan import Toolbox, ToolError
 from toolplan.plan.path import Json
-from toolplan.schema.tool import ToolError
 from toolplan_adapters.contract import Briefing, Contracts, agent_tool, read_text
 
 KNOWING = """

@@ -8,13 +8,11 @@ import pytest
 
 from packages.adapters.tests.contract.agents import FILES, JUDGING, contracts, toolbox
 from packages.adapters.tests.contract.planning import TODAY, planner, rows, state, tasks
-from toolplan import AskResult, Toolbox, compile_plan, run
-from toolplan.app.app import App
+from toolplan import App, AskResult, Effects, Tool, Toolbox, compile_plan, run
 from toolplan.events import Event, Failure, Run, StepRun, StepState
 from toolplan.plan.path import Json
 from toolplan.planners import Attempt, Clarification, Draft, Question
 from toolplan.planners.fallback import FallbackChain
-from toolplan.schema.tool import Effects, Tool
 from toolplan_adapters.contract import ContractPlanner, Contracts, StateError, read_text, state_of
 from toolplan_adapters.network import NETWORK_TOOLS
 from toolplan_demo import TOOLS
@@ -191,8 +189,7 @@ def test_agents_with_a_state_of_their_own_are_planned_in_its_dialect() -> None:
     proposal = ContractPlanner(known).proposal(Question("?", TODAY, {"state": given}), tools)
     assert isinstance(proposal, Draft)
     assert proposal.dialect == "state"
-    written = json.loads(proposal.text)
-    assert written["plan"]["routing"] == ["Fetcher", "Judge"]
+    assert json.loads(proposal.text)["plan"]["routing"] == ["Fetcher", "Judge"]
     compiled = compile_plan(proposal.text, "state", tools=tools)
     assert compiled.plan is not None
     assert [step.tool for step in compiled.plan.plan.steps] == ["fetcher", "judge"]

@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
+from toolplan import CannotExpress, Parsed
 from toolplan.dialects import DIALECTS
-from toolplan.plan.canonical import Parsed
-from toolplan.plan.diagnostics import CannotExpress
 from toolplan.plan.model import Literal, Plan, Ref, Step, Template, When
 from toolplan.plan.path import EVERY
 from toolplan.plan.text.loose import Span

@@ -14,8 +14,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from toolplan import Journal, Toolbox
-from toolplan.app.app import App
+from toolplan import App, Journal, Toolbox
 from toolplan.events import StepState, fold
 from toolplan.plan.path import Json
 from toolplan.schema.tool import Arguments, Call, Tool

@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from packages.adapters.tests.network.killed import CALLS, JOURNAL, RUN, noted
-from toolplan import Journal, resume
-from toolplan.app.app import App
+from toolplan import App, Journal, resume
 from toolplan.events import RunState, StepState, fold
 from toolplan.plan.path import Json
 from toolplan_adapters.contract import ContractPlanner, state_of

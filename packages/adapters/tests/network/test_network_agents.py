@@ -5,11 +5,9 @@ from collections.abc import Mapping
 
 import pytest
 
-from toolplan import Toolbox
-from toolplan.app.app import App
+from toolplan import App, Tool, Toolbox, ToolError
 from toolplan.plan.path import Json
 from toolplan.schema import Schema
-from toolplan.schema.tool import Tool, ToolError
 from toolplan_adapters.contract import Briefing, ContractPlanner, Need
 from toolplan_adapters.network import NETWORK_CONTRACTS, NETWORK_TOOLS, SOURCES, network_tools
 from toolplan_adapters.network.agents import data_query
