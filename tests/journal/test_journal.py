@@ -29,6 +29,7 @@ from toolplan.events import (
     RunStarted,
     RunState,
     RunWaiting,
+    StepCancelled,
     StepFailed,
     StepSkipped,
     StepStarted,
@@ -89,12 +90,14 @@ _CLASSES = [
 
 
 def _fields_of(cls: type[Event]) -> dict[str, st.SearchStrategy[object]]:
-    """Return strategies for the fields of `cls`; a step that failed has a failure."""
+    """Return strategies for the fields of `cls`, which may ask for a failure or an item."""
     fields = {name: _FIELDS[name] for name in cls.__struct_fields__}
-    return {**fields, "failure": FAILURES} if cls in _FAILED else fields
+    needed = {"failure": FAILURES} if cls in _FAILED else {}
+    return {**fields, **needed, **({"item": st.integers(0, 99)} if cls is ItemEnded else {})}
 
 
 _FAILED = (AttemptFailed, CallInDoubt, StepFailed, StepSkipped)
+_OVER = (StepSucceeded, StepFailed, StepSkipped, StepCancelled)
 EVENTS: st.SearchStrategy[Event] = st.one_of(
     [st.builds(cls, **_fields_of(cls)) for cls in _CLASSES]
 )
@@ -196,6 +199,8 @@ def test_any_events_recover_the_same_in_any_order_of_their_kinds(
 def _key(event: Event) -> object:
     if isinstance(event, CallIntended):
         return ("intended", event.step, event.item, event.attempt)
+    if isinstance(event, _OVER):
+        return ("over", event.step)
     return (type(event).__name__, getattr(event, "step", None), getattr(event, "item", None))
 
 
