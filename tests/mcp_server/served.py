@@ -55,6 +55,7 @@ SAID: Json = {
 }
 """A plan with effects whose values stand in it."""
 
+Era = Literal["auto", "legacy"]
 Action = Literal["accept", "decline", "cancel"]
 T = TypeVar("T")
 

@@ -5,12 +5,12 @@ import subprocess
 import time
 from contextlib import closing
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import pytest
 from mcp import Client
 
-from tests.mcp_server.served import READS, SAID, WRITES, Action, Person, scripted, serving
+from tests.mcp_server.served import READS, SAID, WRITES, Action, Era, Person, scripted, serving
 from toolplan import Approval, Decided, ExecutionPlan, Policy, approve, resume
 from toolplan.events import RunState
 from toolplan.mcp_server._terminal_command import terminal_command
@@ -19,12 +19,8 @@ from toolplan.schema.tool import Effects, OutcomeUnknown
 from toolplan.storage.journal import Journal, JournalError
 from toolplan.testing import Gives, Raises
 
-ERAS: list[Literal["auto", "legacy"]] = ["auto", "legacy"]
 
-
-async def test_an_unapproved_effect_is_refused_with_all_a_person_must_know(
-    tmp_path: Path,
-) -> None:
+async def test_an_unapproved_effect_is_refused_with_all_a_person_must_know(tmp_path: Path) -> None:
     tools = scripted()
     async with serving(tmp_path, tools.toolbox) as served:
         checked = await served.call("run", plan=WRITES, only_check=True)
@@ -120,9 +116,7 @@ def test_the_command_for_a_person_works_from_another_folder_without_a_path(
     assert '"runs": []' in printed.stdout, printed.stderr
 
 
-async def test_a_client_that_did_not_wait_for_the_error_has_one_run_too(
-    tmp_path: Path,
-) -> None:
+async def test_a_client_that_did_not_wait_for_the_error_has_one_run_too(tmp_path: Path) -> None:
     async with serving(tmp_path, scripted().toolbox) as served:
         async with Client(served.server) as client:
             asking = asyncio.create_task(client.call_tool("run", {"plan": WRITES}))
@@ -225,7 +219,7 @@ async def test_a_run_whose_tools_are_not_allowed_or_are_others_here_is_not_gone_
 async def through_a_client(
     folder: Path,
     person: Person,
-    era: Literal["auto", "legacy"],
+    era: Era,
     *,
     elicit: bool = True,
     plan: Json = SAID,
@@ -240,10 +234,7 @@ async def through_a_client(
     return result.structured_content, [call.tool for call in tools.calls], result.is_error
 
 
-@pytest.mark.parametrize("era", ERAS)
-async def test_a_client_may_ask_its_user_where_the_server_lets_it(
-    tmp_path: Path, era: Literal["auto", "legacy"]
-) -> None:
+async def test_a_client_may_ask_its_user_where_the_server_lets_it(tmp_path: Path, era: Era) -> None:
     person = Person(("accept", {"run_it": True}))
     result, calls, is_error = await through_a_client(tmp_path, person, era)
     assert not is_error
@@ -255,9 +246,8 @@ async def test_a_client_may_ask_its_user_where_the_server_lets_it(
     assert result["digest"] in shown
 
 
-@pytest.mark.parametrize("era", ERAS)
 async def test_a_user_sees_the_values_of_tools_before_they_are_sent(
-    tmp_path: Path, era: Literal["auto", "legacy"]
+    tmp_path: Path, era: Era
 ) -> None:
     person = Person(("accept", {"make_calls": True}))
     result, calls, is_error = await through_a_client(tmp_path, person, era, plan=WRITES)
@@ -274,7 +264,6 @@ async def test_a_user_sees_the_values_of_tools_before_they_are_sent(
     assert result["status"] == "waiting"
 
 
-@pytest.mark.parametrize("era", ERAS)
 @pytest.mark.parametrize(
     ("action", "said", "elicit"),
     [
@@ -285,7 +274,7 @@ async def test_a_user_sees_the_values_of_tools_before_they_are_sent(
     ],
 )
 async def test_without_a_yes_to_the_server_nothing_is_run(
-    tmp_path: Path, era: Literal["auto", "legacy"], action: Action, said: Json, elicit: bool
+    tmp_path: Path, era: Era, action: Action, said: Json, elicit: bool
 ) -> None:
     person = Person((action, said))
     result, calls, is_error = await through_a_client(tmp_path, person, era, elicit=elicit)

@@ -4,14 +4,14 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from mcp import Client, MCPError
 
-from tests.mcp_server.served import READS, content, error, in_loop, scripted, serving
+from tests.mcp_server.served import READS, Era, content, error, in_loop, scripted, serving
 from toolplan import Limits, Policy, RunOptions, Toolbox, ToolError
 from toolplan.app._setup import User
 from toolplan.plan.path import Json
@@ -25,7 +25,6 @@ from toolplan.tools.learned import LearnedSchemas, tool_digest
 from toolplan_demo import TOOLS as DEMO
 from toolplan_offline import OfflinePlanner
 
-ERAS: list[Literal["auto", "legacy"]] = ["auto", "legacy"]
 NAMES = ["search", "run", "runs"]
 BROKEN: Json = {"toolplan": 1, "steps": [{"id": "a", "tool": "weather", "args": {"team": "red"}}]}
 
@@ -53,9 +52,8 @@ async def call(
         return await ask(tool, **arguments)
 
 
-@pytest.mark.parametrize("era", ERAS)
 async def test_a_question_is_planned_and_run_in_both_eras_of_the_protocol(
-    tmp_path: Path, era: Literal["auto", "legacy"]
+    tmp_path: Path, era: Era
 ) -> None:
     async with (
         serving(tmp_path, DEMO, OfflinePlanner()) as served,
@@ -72,9 +70,7 @@ async def test_a_question_is_planned_and_run_in_both_eras_of_the_protocol(
         assert ran["output"]
 
 
-async def test_every_tool_says_what_it_takes_and_if_it_changes_anything(
-    tmp_path: Path,
-) -> None:
+async def test_every_tool_says_what_it_takes_and_if_it_changes_anything(tmp_path: Path) -> None:
     async with serving(tmp_path, scripted().toolbox) as served, Client(served.server) as client:
         for tool in (await client.list_tools()).tools:
             assert tool.description
@@ -111,9 +107,7 @@ async def test_a_clarification_and_a_refusal_are_results_and_no_errors(tmp_path:
     assert "Write the plan yourself" in asked["help"]
 
 
-async def test_a_draft_that_fails_the_check_is_an_error_with_its_problems(
-    tmp_path: Path,
-) -> None:
+async def test_a_draft_that_fails_the_check_is_an_error_with_its_problems(tmp_path: Path) -> None:
     planner = ScriptedPlanner(json.dumps(BROKEN))
     result = await call(tmp_path, "run", {"question": "people"}, planner=planner, refused=True)
     assert result["error"]["code"] == "bad-draft"
@@ -152,9 +146,7 @@ async def test_a_bad_plan_runs_nothing_and_is_explained_once(tmp_path: Path) -> 
     assert tools.calls == []
 
 
-async def test_a_bad_plan_with_other_problems_is_explained_again(
-    tmp_path: Path,
-) -> None:
+async def test_a_bad_plan_with_other_problems_is_explained_again(tmp_path: Path) -> None:
     """A server has answered late, and its tool takes other arguments."""
     tools, late = scripted(), list[tuple[Toolbox, tuple[str, ...]]]()
     user = User(data=tmp_path, late=lambda: late.pop() if late else None)
@@ -355,10 +347,7 @@ async def test_runs_are_listed_the_newest_first_and_shown_one_by_one(tmp_path: P
         assert unknown["error"]["code"] == "unknown-run"
 
 
-@pytest.mark.parametrize("era", ERAS)
-async def test_progress_of_a_run_only_grows_and_ends_whole(
-    tmp_path: Path, era: Literal["auto", "legacy"]
-) -> None:
+async def test_progress_of_a_run_only_grows_and_ends_whole(tmp_path: Path, era: Era) -> None:
     reported: list[tuple[float, float | None, str | None]] = []
 
     async def hear(progress: float, total: float | None, message: str | None) -> None:

@@ -1,18 +1,16 @@
 """Plans over earlier runs: their results by name, and what they have done is not done again."""
 
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import pytest
 from mcp import Client
 
-from tests.mcp_server.served import READS, WRITES, Person, content, error, scripted, serving
+from tests.mcp_server.served import READS, WRITES, Era, Person, content, error, scripted, serving
 from tests.mcp_server.test_values import YES
 from toolplan import Effects, Policy, ToolError, approve, resume
 from toolplan.plan.path import Json
 from toolplan.testing import Gives, Raises
-
-ERAS: list[Literal["auto", "legacy"]] = ["auto", "legacy"]
 
 
 def step(name: str, tool: str, **more: Json) -> dict[str, Json]:
@@ -23,9 +21,8 @@ def plan(*steps: Json, **more: Json) -> Any:
     return {"toolplan": 1, "steps": [*steps], **more}
 
 
-@pytest.mark.parametrize("era", ERAS)
 async def test_a_plan_reads_results_of_earlier_runs_and_calls_nothing_again(
-    tmp_path: Path, era: Literal["auto", "legacy"]
+    tmp_path: Path, era: Era
 ) -> None:
     tools = scripted(Gives({"data": ["ann", "bob"]}), Gives({"data": ["cid"]}))
     async with (
@@ -101,9 +98,7 @@ async def test_a_result_keeps_its_label_in_another_plan(tmp_path: Path) -> None:
     assert tools.args_of("send") == []
 
 
-async def test_what_a_stranger_wrote_is_shown_before_a_second_plan_sends_it(
-    tmp_path: Path,
-) -> None:
+async def test_what_a_stranger_wrote_is_shown_before_a_second_plan_sends_it(tmp_path: Path) -> None:
     tools = scripted()
     person = Person(YES)
     async with (

@@ -226,9 +226,7 @@ def test_a_file_that_another_program_has_locked_is_refused(tmp_path: Path) -> No
         assert seen(tmp_path) == before
 
 
-def test_a_file_that_changes_late_is_refused(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_file_that_changes_late_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     file = written(CURSOR, ONE.encode())
     known = CURSOR.document
 

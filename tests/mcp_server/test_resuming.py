@@ -92,9 +92,7 @@ async def test_a_cancelled_request_cancels_its_run_which_can_be_resumed(tmp_path
     assert len(tools.calls) == 3
 
 
-async def test_a_resumed_run_is_reported_whole_not_from_where_it_resumes(
-    tmp_path: Path,
-) -> None:
+async def test_a_resumed_run_is_reported_whole_not_from_where_it_resumes(tmp_path: Path) -> None:
     reported: list[tuple[float, float | None]] = []
 
     async def hear(progress: float, total: float | None, message: str | None) -> None:

@@ -1,5 +1,7 @@
 """No safe fix gets around a constraint: it denotes the same value, in the branch of its type."""
 
+from __future__ import annotations
+
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
