@@ -1,7 +1,5 @@
 """A server over scripted tools, and a client of the SDK that talks to it in this process."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager, closing

@@ -1,7 +1,5 @@
 """How the tests ask a planner that remembers, and the planner below it that counts."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import Sequence

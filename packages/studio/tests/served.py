@@ -1,7 +1,5 @@
 """A studio over scripted tools, and a browser of the tests that talks to it in this process."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import AsyncGenerator

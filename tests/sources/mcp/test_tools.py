@@ -1,7 +1,5 @@
 """The tools that servers list, as they come into a toolbox."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path
