@@ -146,7 +146,7 @@ def each(**more: Json) -> dict[str, Json]:
     return {"toolplan": 1, "steps": steps}
 
 
-def test_an_item_that_is_left_out_makes_another_plan_with_the_very_same_other_calls(
+def test_leaving_out_an_item_makes_another_plan_with_the_same_other_calls(
     tmp_path: Path,
 ) -> None:
     box = Mailbox()

@@ -84,9 +84,7 @@ def test_a_state_is_planned_and_printed(call: Call, tmp_path: Path) -> None:
         ('{"intent": {"intent_class": "security_assessment"}, "plan": 7}', 2),
     ],
 )
-def test_a_state_that_cannot_be_planned_says_why(
-    call: Call, tmp_path: Path, intent: str, code: int
-) -> None:
+def test_an_unplannable_state_says_why(call: Call, tmp_path: Path, intent: str, code: int) -> None:
     file = tmp_path / "STATE.json"
     file.write_text(intent)
     said = call("plan", "--state", str(file), "--contracts", CONTRACTS, "--json")

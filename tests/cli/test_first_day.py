@@ -143,9 +143,7 @@ def test_the_doctor_asks_no_network_where_nothing_is_configured(
     }
 
 
-def test_an_extra_that_is_not_installed_comes_with_its_command(
-    call: Call, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_missing_extra_comes_with_a_command(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("toolplan.base.extras._version", not_installed)
     said = call("doctor", "--json")
     assert said.code == 0  # nothing that is configured needs one

@@ -155,9 +155,7 @@ def test_what_is_no_limit_is_a_usage_error_and_nothing_runs(
     assert not (folder / "ledger").exists()
 
 
-def test_limits_of_the_settings_hold_until_the_command_says_otherwise(
-    folder: Path, home: Path, call: Call
-) -> None:
+def test_settings_limit_a_run_unless_the_command_does(folder: Path, home: Path, call: Call) -> None:
     settings(
         home,
         "[limits]",
@@ -249,9 +247,7 @@ def test_the_options_that_are_counts_are_known() -> None:
 
 @pytest.mark.parametrize(("command", "option"), WHOLE)
 @pytest.mark.parametrize("value", ["1.5", "2.0", "x", ""])
-def test_a_count_is_a_whole_number_and_is_never_rounded(
-    command: str, option: str, value: str, call: Call
-) -> None:
+def test_a_count_is_whole_never_rounded(command: str, option: str, value: str, call: Call) -> None:
     known = commands(command)[command].assemble_argument_collection()
     words = ["x" for argument in known if argument.required]
     said = call(command, *words, option, value)

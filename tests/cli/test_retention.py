@@ -62,9 +62,7 @@ def test_the_settings_say_what_may_be_pruned(home: Path, call: Call) -> None:
         ("--prune", "--backup", "copy"),
     ],
 )
-def test_options_that_make_no_sense_are_refused(
-    home: Path, call: Call, words: tuple[str, ...]
-) -> None:
+def test_nonsensical_options_are_refused(home: Path, call: Call, words: tuple[str, ...]) -> None:
     call("ask", QUESTION)
     assert call("runs", *words).code == 2
     assert len(call("runs", "--json").json["runs"]) == 1

@@ -63,9 +63,7 @@ def test_a_file_wins_over_a_run(
         ("x" * 5_000, "unknown-run", "File name too long."),
     ],
 )
-def test_what_is_neither_is_reported_with_both_ways(
-    call: Call, name: str, code: str, message: str
-) -> None:
+def test_what_is_neither_names_both_ways(call: Call, name: str, code: str, message: str) -> None:
     said = call("show", name)
     assert said.code == 2
     assert f"error[{code}]" in said.err

@@ -138,9 +138,7 @@ async def test_the_end_of_a_run_is_reported_although_cancelled_as_its_last_call_
 
 
 @pytest.mark.parametrize("turns", range(6))
-async def test_a_run_that_is_cancelled_while_the_journal_takes_it_is_released(
-    stores: Stores, turns: int
-) -> None:
+async def test_a_run_cancelled_while_it_is_taken_is_released(stores: Stores, turns: int) -> None:
     """It is cancelled there as well, and this process does not hold it."""
 
     tools = scripted(hang=Hangs())

@@ -106,9 +106,7 @@ async def test_a_run_that_leaves_does_not_try_again() -> None:
 
 
 @pytest.mark.parametrize("with_doubt", [False, True])
-async def test_a_run_that_starts_while_its_process_leaves_makes_no_call(
-    stores: Stores, with_doubt: bool
-) -> None:
+async def test_a_run_started_while_leaving_makes_no_call(stores: Stores, with_doubt: bool) -> None:
     tools = ScriptedTools()
     tools.add("t", Gives(1), effects=Effects.WRITE if with_doubt else Effects.READ)
     plan = execution_plan(Plan((Step("a", "t"), Step("b", "t"))), tools.toolbox)

@@ -281,7 +281,7 @@ def test_an_approver_can_be_asked_when_a_run_is_resumed(stores: Stores) -> None:
     journal.close()
 
 
-async def test_a_cancelled_question_makes_no_call_and_the_run_can_be_resumed(
+async def test_a_cancelled_question_makes_no_call_and_its_run_is_resumable(
     stores: Stores,
 ) -> None:
     world, journal = World(), stores.open()

@@ -218,9 +218,7 @@ async def bare_steps() -> AsyncIterator[Step]:
         (Written(cast("list[Step]", ["a piece of text"]), None).open(), "str"),
     ],
 )
-async def test_what_is_no_stream_of_steps_is_reported_with_what_makes_one(
-    stream: object, given: str
-) -> None:
+async def test_what_streams_no_steps_is_reported_with_what_does(stream: object, given: str) -> None:
     made = tools()
     # one that is not iterated over would never be at its end
     going = run_stream(cast("StepStream", stream), made.toolbox)

@@ -91,9 +91,7 @@ def test_old_runs_are_pruned_and_the_latest_kept(
 
 
 @pytest.mark.parametrize("status", [RunState.WAITING, RunState.IN_DOUBT, RunState.RUNNING, None])
-def test_a_run_that_is_not_over_is_never_pruned(
-    tmp_path: Path, clock: Clock, status: RunState | None
-) -> None:
+def test_an_open_run_is_never_pruned(tmp_path: Path, clock: Clock, status: RunState | None) -> None:
     with closing(Journal(tmp_path / "j", clock=clock)) as journal:
         keep_run(journal, "open", None)
         with closing(sqlite3.connect(journal.path)) as other:

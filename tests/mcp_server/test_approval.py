@@ -35,7 +35,7 @@ async def test_an_unapproved_effect_is_refused_with_all_a_person_must_know(tmp_p
     assert tools.calls == []
 
 
-async def test_ten_requests_at_once_make_one_waiting_run_also_after_a_restart(
+async def test_ten_requests_at_once_make_one_waiting_run_even_after_restart(
     tmp_path: Path,
 ) -> None:
     tools = scripted()
@@ -62,7 +62,7 @@ async def test_two_servers_that_are_asked_at_once_make_one_waiting_run(tmp_path:
     assert tools.calls == []
 
 
-async def test_the_run_waits_in_the_journal_until_a_person_approves_it_there(
+async def test_the_run_waits_in_the_journal_until_it_is_approved_there(
     tmp_path: Path,
 ) -> None:
     tools = scripted()
@@ -246,9 +246,7 @@ async def test_a_client_may_ask_its_user_where_the_server_lets_it(tmp_path: Path
     assert result["digest"] in shown
 
 
-async def test_a_user_sees_the_values_of_tools_before_they_are_sent(
-    tmp_path: Path, era: Era
-) -> None:
+async def test_users_see_the_values_of_tools_before_they_are_sent(tmp_path: Path, era: Era) -> None:
     person = Person(("accept", {"make_calls": True}))
     result, calls, is_error = await through_a_client(tmp_path, person, era, plan=WRITES)
     assert not is_error

@@ -52,9 +52,7 @@ async def call(
         return await ask(tool, **arguments)
 
 
-async def test_a_question_is_planned_and_run_in_both_eras_of_the_protocol(
-    tmp_path: Path, era: Era
-) -> None:
+async def test_a_question_is_planned_and_run_in_both_eras(tmp_path: Path, era: Era) -> None:
     async with (
         serving(tmp_path, DEMO, OfflinePlanner()) as served,
         Client(served.server, mode=era) as client,
@@ -123,9 +121,7 @@ AS_TEXT = [
 
 
 @pytest.mark.parametrize("text", AS_TEXT)
-async def test_a_plan_comes_as_text_in_any_dialect_in_a_fence_and_with_prose(
-    tmp_path: Path, text: str
-) -> None:
+async def test_plans_come_in_any_dialect_in_a_fence_and_in_prose(tmp_path: Path, text: str) -> None:
     tools = scripted()
     result = await call(tmp_path, "run", {"plan": text}, toolbox=tools.toolbox)
     assert result["status"] == "succeeded"
@@ -172,9 +168,7 @@ async def test_very_many_problems_are_cut_off_and_counted(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("most", [1, 3])
-async def test_no_run_makes_more_calls_at_once_than_the_server_lets_it(
-    tmp_path: Path, most: int
-) -> None:
+async def test_no_run_makes_more_calls_at_once_than_it_may(tmp_path: Path, most: int) -> None:
     tools = scripted(Gives({"data": []}, delay_s=0.002))
     steps: list[Json] = [
         {"id": f"s{at}", "tool": "people", "args": {"team": "red"}} for at in range(6)

@@ -21,9 +21,7 @@ def plan(*steps: Json, **more: Json) -> Any:
     return {"toolplan": 1, "steps": [*steps], **more}
 
 
-async def test_a_plan_reads_results_of_earlier_runs_and_calls_nothing_again(
-    tmp_path: Path, era: Era
-) -> None:
+async def test_plans_read_earlier_results_and_call_nothing_again(tmp_path: Path, era: Era) -> None:
     tools = scripted(Gives({"data": ["ann", "bob"]}), Gives({"data": ["cid"]}))
     async with (
         serving(tmp_path, tools.toolbox) as served,
@@ -171,9 +169,7 @@ async def test_other_tools_of_the_same_names_take_nothing_over(tmp_path: Path) -
 
 
 @pytest.mark.parametrize("first", ["people", "again"])
-async def test_a_result_by_name_beside_use_of_its_run_calls_no_equal_step_again(
-    tmp_path: Path, first: str
-) -> None:
+async def test_a_result_by_name_beside_use_calls_no_step_again(tmp_path: Path, first: str) -> None:
     """The copy of a step that a reference needs does not take the place of the step itself."""
     tools = scripted(Gives({"data": ["ann", "bob"]}), Gives({"data": ["cid"]}))
     async with serving(tmp_path, tools.toolbox, approve=approve) as served:

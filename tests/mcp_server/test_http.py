@@ -86,9 +86,7 @@ async def asking(folder: Path, token: str | None = TOKEN) -> AsyncGenerator[tupl
             yield url, http
 
 
-async def test_a_foreign_client_runs_a_plan_and_is_refused_an_effect(
-    tmp_path: Path, era: Era
-) -> None:
+async def test_a_foreign_client_runs_plans_and_is_refused_effects(tmp_path: Path, era: Era) -> None:
     tools = scripted()
     with closing(Journal(tmp_path / "runs.sqlite")) as journal:
         async with (

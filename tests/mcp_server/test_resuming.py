@@ -54,7 +54,7 @@ async def test_a_client_that_leaves_does_not_stop_its_run(tmp_path: Path) -> Non
         assert await over(served, only_run(served)) is RunState.SUCCEEDED
 
 
-async def test_a_run_can_be_watched_later_where_the_client_waits_only_so_long(
+async def test_a_run_can_be_watched_later_where_a_client_waits_only_so_long(
     tmp_path: Path,
 ) -> None:
     tools, free = held()

@@ -42,9 +42,7 @@ async def run_with(
     return result.structured_content, [*tools.args_of("send")]
 
 
-async def test_the_user_sees_the_calls_with_their_values_and_allows_them(
-    tmp_path: Path, era: Era
-) -> None:
+async def test_the_user_sees_the_values_of_calls_and_allows_them(tmp_path: Path, era: Era) -> None:
     person = Person(YES)
     result, sent = await run_with(tmp_path, person, era)
     assert result["status"] == "succeeded"
@@ -72,9 +70,7 @@ async def test_a_user_who_refuses_ends_the_calls_with_the_reason(
     assert answer[1] is None or "Not to strangers." in failure["message"]
 
 
-async def test_a_user_who_decides_nothing_leaves_the_calls_waiting_for_a_terminal(
-    tmp_path: Path, era: Era
-) -> None:
+async def test_a_user_who_decides_nothing_leaves_calls_waiting(tmp_path: Path, era: Era) -> None:
     person = Person(("cancel", None))
     result, sent = await run_with(tmp_path, person, era)
     assert (result["status"], sent, len(person.shown)) == ("waiting", [], 1)
@@ -128,7 +124,7 @@ async def test_asking_again_makes_no_second_run_and_a_terminal_decides(tmp_path:
         assert ended.succeeded
 
 
-async def test_an_answer_counts_once_and_only_in_the_request_that_was_asked_about(
+async def test_an_answer_counts_once_and_only_in_the_request_it_is_about(
     tmp_path: Path,
 ) -> None:
     tools = scripted()

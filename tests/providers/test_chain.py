@@ -38,9 +38,7 @@ def test_the_first_model_that_answers_has_answered() -> None:
         ("refused request truncated", [1, 0], []),
     ],
 )
-def test_a_failure_decides_who_is_asked_next(
-    codes: str, calls: list[int], pauses: list[float]
-) -> None:
+def test_a_failure_decides_who_is_next(codes: str, calls: list[int], pauses: list[float]) -> None:
     """L08, L09, L10, F003-20."""
     for code in codes.split():
         failing = ScriptedEndpoint("a", fails(f"llm-{code}"))
@@ -53,7 +51,7 @@ def test_a_failure_decides_who_is_asked_next(
 
 
 @pytest.mark.parametrize("others", [[], [ScriptedEndpoint("b", says("Hello"))]])
-def test_a_cut_reply_continues_with_the_next_model_or_the_same(
+def test_a_cut_reply_continues_with_the_next_or_same_model(
     others: list[ScriptedEndpoint],
 ) -> None:
     """C-08: a transport error is retried."""

@@ -119,7 +119,7 @@ def test_one_byte_at_a_time_is_as_good_as_all_at_once() -> None:
 
 
 @pytest.mark.parametrize("streamed", [True, False])
-def test_thoughts_in_tags_are_a_part_of_the_text_as_planner_models_write_them(
+def test_thoughts_in_tags_are_part_of_the_text_as_planner_models_write_them(
     streamed: bool,
 ) -> None:
     """F002-3: `<think>…</think><plan>…</plan>` is read by the dialect, not by the library."""
@@ -393,7 +393,7 @@ def test_only_headers_that_are_named_leave() -> None:
     }
 
 
-def test_what_the_environment_holds_for_the_libraries_does_not_leave(
+def test_what_the_environment_holds_for_libraries_stays(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     for name in (

@@ -86,9 +86,7 @@ def test_the_file_has_the_same_names_in_small_letters(tmp_path: Path) -> None:
     assert settings.keys == {"groq": "of-groq", "http://host:1": "of-host"}
 
 
-def test_the_environment_goes_before_the_file(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_environment_precedes_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = write(tmp_path, 'openai_api_key = "of-file"\nplanner_max_tokens = 5\n')
     monkeypatch.setenv("OPENAI_API_KEY", "of-environment")
     monkeypatch.setenv("PLANNER_MAX_TOKENS", "")

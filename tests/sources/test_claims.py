@@ -114,9 +114,7 @@ def described(**operations: dict[str, Any]) -> dict[str, Any]:
     ],
     ids=json.dumps,
 )
-def test_a_document_cannot_say_that_a_writing_method_reads(
-    method: str, hint: dict[str, Any]
-) -> None:
+def test_no_document_can_say_that_a_writing_method_reads(method: str, hint: dict[str, Any]) -> None:
     document = described(**{method: {"operationId": "wipe", **hint}}, get={"operationId": "see"})
     box = openapi_toolbox(document)
     assert box["wipe"].has_effects

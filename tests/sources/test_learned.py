@@ -183,9 +183,7 @@ SCHEMAS: list[tuple[list[Json], Json]] = [
 
 
 @pytest.mark.parametrize(("values", "expected"), SCHEMAS)
-def test_a_schema_says_what_all_results_have_and_nothing_more(
-    values: list[Json], expected: Json
-) -> None:
+def test_a_schema_says_just_what_all_results_have(values: list[Json], expected: Json) -> None:
     assert schema(*values) == expected
 
 
@@ -246,7 +244,7 @@ def test_a_tool_with_another_digest_begins_anew(kept: LearnedSchemas) -> None:
     assert kept.schema("other") is None
 
 
-def test_the_tools_that_gave_something_long_ago_are_forgotten(
+def test_tools_that_gave_something_long_ago_are_forgotten(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("toolplan.tools.learned.MOST_TOOLS", 3)

@@ -147,9 +147,7 @@ def test_what_names_nothing_is_reported(folder: Path, spec: str, expected: str) 
         ("Shelf.tools", ["look"]),
     ],
 )
-def test_an_attribute_of_a_module_in_the_folder_gives_tools(
-    folder: Path, attribute: str, names: list[str]
-) -> None:
+def test_attributes_of_modules_give_tools(folder: Path, attribute: str, names: list[str]) -> None:
     assert list(load_tools(f"shelf_of_tools:{attribute}", folder)) == names
 
 

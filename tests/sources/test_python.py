@@ -244,9 +244,7 @@ def test_without_a_return_hint_no_output_is_declared_and_anything_plain_is_given
     ids=["long", "long inside", "number and text", "tuple and text", "none and text"],
 )
 @pytest.mark.parametrize("declared", [object, Any])
-def test_a_result_that_json_would_change_is_in_doubt_with_what_came_back(
-    returned: object, declared: Any
-) -> None:
+def test_what_json_would_change_is_in_doubt_with_the_value(returned: object, declared: Any) -> None:
     with pytest.raises(ResultUnusable, match="JSON") as refused:
         call(returning(returned, declared))
     assert refused.value.returned == (returned,)

@@ -84,9 +84,7 @@ def test_a_true_summary_is_shown_as_it_is_written() -> None:
         ("markdown", "~~42 %~~ ⚠", "~~ACME-9~~ ⚠"),
     ],
 )
-def test_a_wrong_number_and_an_invented_identity_are_marked(
-    form: str, number: str, name: str
-) -> None:
+def test_a_wrong_number_and_invented_identity_are_marked(form: str, number: str, name: str) -> None:
     """The must-show line of issue 5."""
     summary = summarised(DISHONEST, format=form)
     assert [claim.text for claim in summary.unsupported] == ["42 %", "ACME-9"]

@@ -73,9 +73,7 @@ def test_what_cannot_be_saved_leaves_nothing(folder: Path, monkeypatch: pytest.M
     assert not list(folder.iterdir())
 
 
-def test_a_folder_that_cannot_be_written_costs_no_answer(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_read_only_folders_cost_no_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").write_text("in the way")
     monkeypatch.setenv(cache.VARIABLE, str(tmp_path / "file" / "cache"))
     assert content()

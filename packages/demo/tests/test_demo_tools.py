@@ -216,9 +216,7 @@ def test_facility_performance_counts_every_facility(ask: Ask, rows: Rows) -> Non
     assert first["acceptance_rate_percent"] == pytest.approx(share, abs=0.005)
 
 
-def test_waste_distribution_adds_up_to_all_shipments(
-    rows: Rows, database: sqlite3.Connection
-) -> None:
+def test_waste_distribution_sums_to_all_shipments(rows: Rows, database: sqlite3.Connection) -> None:
     found = rows("analytics_waste_distribution")
     totals = database.execute(
         "SELECT count(*), sum(weight_kg), sum(has_contaminants) FROM shipments"

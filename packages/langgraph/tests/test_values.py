@@ -57,7 +57,7 @@ def office(tmp_path: Path) -> Generator[Office]:
     made.journal.close()
 
 
-async def test_each_call_is_shown_with_its_values_and_made_once_it_is_allowed(
+async def test_each_call_is_shown_with_values_and_made_once_it_is_allowed(
     office: Office,
 ) -> None:
     _, first = await office.asked(asking())
@@ -91,9 +91,7 @@ async def test_refused_calls_are_not_made_and_the_reason_is_kept(office: Office)
 @pytest.mark.parametrize(
     "answer", [True, "yes", {"allow": True}, {"allow": []}, {"allow": ["0" * 64]}, {"deny": []}]
 )
-async def test_an_answer_that_is_about_no_shown_call_is_asked_for_again(
-    office: Office, answer: Any
-) -> None:
+async def test_an_answer_about_no_shown_call_is_asked_again(office: Office, answer: Any) -> None:
     _, shown = await office.asked(asking())
     _, again = await office.asked(Command(resume=answer))
     assert "other calls" in again["note"]

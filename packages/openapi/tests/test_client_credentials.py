@@ -125,9 +125,7 @@ def test_a_machine_gets_its_token_and_keeps_it(service: Service) -> None:
 
 
 @pytest.mark.parametrize("is_revoked", [True, False])
-def test_a_token_that_is_refused_or_ends_is_got_anew_once(
-    service: Service, is_revoked: bool
-) -> None:
+def test_a_token_refused_or_at_its_end_is_renewed_once(service: Service, is_revoked: bool) -> None:
     service.state.lifetime_s = service.state.lifetime_s if is_revoked else 1
     tools = service.tools()
     call(tools, "orders")

@@ -94,9 +94,7 @@ def test_a_plain_scalar_takes_the_type_of_a_schema(written: str, keyword: str, v
         ("type: object, default: 7", "'7'"),
     ],
 )
-def test_a_plain_scalar_that_fits_no_type_is_a_fault_that_names_its_line(
-    written: str, words: str
-) -> None:
+def test_a_plain_scalar_of_no_type_is_a_fault_that_names_its_line(written: str, words: str) -> None:
     document, faults = read_with_faults(DOCUMENT % written)
     assert isinstance(document, dict)
     [fault] = faults

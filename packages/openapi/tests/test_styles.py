@@ -135,9 +135,7 @@ def read_path(text: str, style: Style, explode: bool, kind: type) -> Json:
 
 
 @given(values, st.sampled_from(["simple", "label", "matrix"]), st.booleans())
-def test_what_is_in_a_path_reads_back_and_stays_in_its_segment(
-    value: Json, style: Style, explode: bool
-) -> None:
+def test_a_path_value_reads_back_in_its_segment(value: Json, style: Style, explode: bool) -> None:
     """S28."""
     try:
         text = path_text(writing(style, explode), value)

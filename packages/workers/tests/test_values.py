@@ -33,9 +33,7 @@ def _plan(app: App, *, items: bool = False) -> Any:
     return plan_of(app, {"id": "a", "tool": "read", "args": {"x": 7}}, write)
 
 
-async def test_calls_wait_with_their_values_and_are_allowed_from_elsewhere(
-    url: str, home: Path
-) -> None:
+async def test_calls_wait_with_their_values_and_are_allowed_elsewhere(url: str, home: Path) -> None:
     async with working(url) as app:
         plan = _plan(app, items=True)
         run = await app.workers.submit(plan, approve="values")

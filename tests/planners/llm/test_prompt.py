@@ -233,9 +233,7 @@ def test_the_form_of_a_reply_keeps_what_an_argument_says(case: str, small: bool)
         ({"anyOf": [{"enum": ["x"]}, NULL], "default": None}, True, True),
     ],
 )
-def test_null_that_means_what_leaving_out_means_is_not_offered(
-    argument: Json, *, needed: bool, kept: bool
-) -> None:
+def test_null_meaning_left_out_is_not_offered(argument: Json, *, needed: bool, kept: bool) -> None:
     object_: dict[str, Json] = {
         "type": "object",
         "properties": {"a": argument},

@@ -190,9 +190,7 @@ async def test_an_idempotency_key_goes_with_the_call(tmp_path: Path) -> None:
     assert "toolplan/idempotency-key" not in by_hand["params"].get("_meta", {})
 
 
-def test_a_secret_reaches_the_process_and_nothing_else(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_secret_reaches_only_the_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Behaviours 3.4, 5: no secret in arguments, errors, events or tools."""
     monkeypatch.setenv("UNNAMED", "not inherited")
     notices: list[Notice] = []

@@ -372,9 +372,7 @@ def test_a_stream_without_an_answer_is_in_doubt(
 
 
 @pytest.mark.parametrize("status", [500, 502, 503, 504])
-def test_a_failing_gateway_is_in_doubt_and_says_so_in_one_sentence(
-    status: int, remote: Remote
-) -> None:
+def test_a_failing_gateway_is_in_doubt_and_says_so_briefly(status: int, remote: Remote) -> None:
     remote.answers.give = always((status, {"content-type": "text/plain"}, b"no luck."))
     with pytest.raises(OutcomeUnknown) as raised:
         call(remote.tools, "it.pay")
