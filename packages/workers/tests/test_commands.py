@@ -4,6 +4,7 @@ import json
 import time
 from collections.abc import Callable
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -27,11 +28,17 @@ def url(postgres: Server, home: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     return address
 
 
+@pytest.fixture
+def submit(call: Call, plan_file: Callable[[object], str]) -> Call:
+    """Give the plan of the tests to workers."""
+    return partial(call, "submit", plan_file(PLAN), "office")
+
+
 @pytest.mark.timeout(120)
 def test_a_plan_is_submitted_approved_and_run(
-    url: str, home: Path, call: Call, plan_file: Callable[[object], str]
+    url: str, home: Path, call: Call, submit: Call
 ) -> None:
-    said = call("submit", plan_file(PLAN), "office", "--json")
+    said = submit("--json")
     assert said.code == 0, said.err
     submitted = json.loads(said.out)
     run, digest = submitted["run"], submitted["approval"]["digest"]
@@ -45,16 +52,14 @@ def test_a_plan_is_submitted_approved_and_run(
     assert "This plan changes something" in approved.err
     with crew(url, home, 1) as hired:
         hired.wait_ready()
-        waited = call("submit", plan_file(PLAN), "office", "--yes", "--wait", "--json")
+        waited = submit("--yes", "--wait", "--json")
         assert waited.code == 0, waited.err
         assert json.loads(waited.out)["output"] == {"w": "one"}
     assert "succeeded" in call("show", run).out
 
 
-def test_a_run_without_a_worker_is_cancelled(
-    url: str, call: Call, plan_file: Callable[[object], str]
-) -> None:
-    run = json.loads(call("submit", plan_file(PLAN), "office", "--json").out)["run"]
+def test_a_run_without_a_worker_is_cancelled(url: str, call: Call, submit: Call) -> None:
+    run = submit("--json").json["run"]
     said = call("cancel", run)
     assert said.code == 0, said.err
     assert f"Run {run[:8]} is cancelled." in said.err
@@ -63,17 +68,14 @@ def test_a_run_without_a_worker_is_cancelled(
 
 @pytest.mark.timeout(120)
 def test_runs_without_a_worker_are_named_wherever_one_looks(
-    url: str, call: Call, plan_file: Callable[[object], str]
+    url: str, call: Call, submit: Call, plan_file: Callable[[object], str]
 ) -> None:
     def said_of(*words: str) -> str:
         said = call(*words)
         return " ".join((said.out + said.err).split())
 
     assert "need" not in said_of("doctor")  # nothing was given to workers yet
-    older, run = (
-        json.loads(call("submit", plan_file(PLAN), "office", "--yes", "--json").out)["run"]
-        for _ in range(2)
-    )
+    older, run = (submit("--yes", "--json").json["run"] for _ in range(2))
     for words in (("runs", "--limit", "1"), ("doctor",)):
         text = said_of(*words)
         assert "which 2 runs need" in text
@@ -82,7 +84,7 @@ def test_runs_without_a_worker_are_named_wherever_one_looks(
     shown = said_of("show", run)
     assert f"which 1 run needs: {run[:8]}. Start `toolplan worker office`" in shown
     assert "was interrupted" not in shown
-    waits = json.loads(call("submit", plan_file(PLAN), "office", "--json").out)
+    waits = submit("--json").json
     text = said_of("show", waits["run"])
     assert f"toolplan approve {waits['run'][:8]} {waits['approval']['digest']}" in text
     assert "interrupted" not in text
@@ -94,9 +96,9 @@ def test_runs_without_a_worker_are_named_wherever_one_looks(
 
 
 def test_values_are_not_asked_about_where_workers_have_the_run(
-    url: str, call: Call, plan_file: Callable[[object], str]
+    url: str, call: Call, submit: Call
 ) -> None:
-    run = json.loads(call("submit", plan_file(PLAN), "office", "--json").out)["run"]
+    run = submit("--json").json["run"]
     said = call("resume", run, "--approve-values")
     assert said.code == 2
     assert "workers have this run" in " ".join(said.err.split())
@@ -107,17 +109,17 @@ def test_values_are_not_asked_about_where_workers_have_the_run(
         said = call("resume", run, word, "w")
         assert said.code != 0
         assert "No call of step 'w' waits" in " ".join(said.err.split())
-    said = call("submit", plan_file(PLAN), "office", "--approve-values", "--approve", "0" * 64)
+    said = submit("--approve-values", "--approve", "0" * 64)
     assert said.code == 2
 
 
 @pytest.mark.timeout(120)
 def test_calls_are_allowed_with_their_values(
-    url: str, home: Path, call: Call, plan_file: Callable[[object], str]
+    url: str, home: Path, call: Call, submit: Call
 ) -> None:
     with crew(url, home, 1) as hired:
         hired.wait_ready()
-        said = call("submit", plan_file(PLAN), "office", "--approve-values", "--wait", "--json")
+        said = submit("--approve-values", "--wait", "--json")
         run = json.loads(said.out)["run"]
         shown = call("show", run)
         assert "one" in shown.err
