@@ -99,8 +99,7 @@ def test_what_is_done_is_kept_under_whatever_name() -> None:
     ]
     found = delta(before, events, compiled(renamed))
     assert found.kept == {"first": "a"}
-    assert found.added == ("second",)
-    assert found.removed == ("b", "c")
+    assert (found.added, found.removed) == (("second",), ("b", "c"))
     assert found.unapproved == ()
 
 
@@ -202,8 +201,7 @@ def test_where_more_is_not_approved_what_ran_is_reported() -> None:
     app = App(TOOLS, ScriptedPlanner(first, second))
     asked = asyncio.run(app.ask("?", today="2025-10-12", approve=once, replan=True))
     assert len(given) == 2
-    assert CALLED["write/w"] == 1
-    assert CALLED["write/v"] == 0
+    assert (CALLED["write/w"], CALLED["write/v"]) == (1, 0)
     assert asked.run is not None
     assert asked.run.steps["w"].output is not None
     assert asked.unapproved is not None

@@ -381,8 +381,7 @@ def test_functions_of_a_domain_get_the_entity_and_all_rows_and_come_first() -> N
     result = answered([LIST], gave("s0", books(37)), schemas={"s0": BOOKS}, insights=[dear])
     assert seen == [("library book", 37)]
     texts = [insight.text for insight in result.sections[0].insights]
-    assert texts[0] == "0 is \\x1b[31mdear"
-    assert texts[12] == "And 2 more of this kind."
+    assert (texts[0], texts[12]) == ("0 is \\x1b[31mdear", "And 2 more of this kind.")
 
 
 def test_output_of_tools_never_reaches_the_terminal_raw_r17() -> None:
@@ -418,8 +417,7 @@ def test_the_wire_form_is_json_and_holds_the_rows_as_given() -> None:
     wire = json.loads(json.dumps(result.to_json()))
     assert wire["sections"][0]["rows"][0] == {"id": "B0", "genre": "poetry", "price": 10}
     assert len(wire["sections"][0]["rows"]) == 3
-    assert wire["sections"][0]["total"] == 12
-    assert wire["text"] == result.text
+    assert (wire["sections"][0]["total"], wire["text"]) == (12, result.text)
 
 
 def test_the_answer_knows_no_noun_of_the_demo() -> None:

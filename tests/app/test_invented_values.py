@@ -105,8 +105,7 @@ def test_an_address_of_the_question_or_of_an_earlier_turn_is_not_invented() -> N
         invented("Show them", {"semantic": [{"text": f"Sales has {MAIL}.", "score": 1}]}),
         invented("Show them", {"entities": [f"to:{MAIL}"]}),
     ):
-        assert found[0] == []
-        assert found[1] == ()
+        assert (found[0], found[1]) == ([], ())
         assert "Attention" not in found[2]
 
 

@@ -231,8 +231,7 @@ def test_explain_lists_codes_and_offers_near_ones(call: Call) -> None:
 )
 def test_bad_usage_gets_a_code_and_exit_2(call: Call, words: tuple[str, ...], code: str) -> None:
     said = call(*words)
-    assert said.code == 2
-    assert said.out == ""
+    assert (said.code, said.out) == (2, "")
     if "--json" in words:
         assert json.loads(said.err.splitlines()[-1])["error"]["code"] == code
     else:
@@ -265,8 +264,7 @@ def test_bytes_that_are_no_text_are_refused_with_a_code(call: Call, tmp_path: Pa
     path = tmp_path / "plan.json"
     path.write_bytes(b'{"toolplan": 1, "steps": [{"id": "a", "tool": "\xff\xfe"}]}')
     said = call("check", str(path), "--json")
-    assert said.code == 1
-    assert said.json["diagnostics"][0]["code"] == "bad-encoding"
+    assert (said.code, said.json["diagnostics"][0]["code"]) == (1, "bad-encoding")
 
 
 def test_version_and_help(call: Call) -> None:

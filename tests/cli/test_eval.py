@@ -84,8 +84,7 @@ def test_two_prompts_are_compared_question_by_question(shelf: Path, call: Call) 
     assert [each["outcome"] for each in variants[0]["questions"]] == [
         "wrong", "right", "right", "asked",
     ]  # fmt: skip
-    assert variants[0]["calls"] == 5
-    assert variants[0]["tokens_in"] == 50
+    assert (variants[0]["calls"], variants[0]["tokens_in"]) == (5, 50)
     head, first, second, *rest = shown.out.splitlines()
     assert head.split()[:5] == ["n", "right", "wrong", "asked", "failed"]
     assert first.split()[1:6] == ["4", "2", "1", "1", "0"]

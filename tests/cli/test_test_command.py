@@ -80,8 +80,7 @@ def test_a_plan_that_changed_with_its_tools_is_found(library: Path, call: Call) 
     ]
     changed(library, "def books_list", "def novels_list")
     said = call("test", "books.plans.yaml", "--junit", "results.xml", "--json")
-    assert said.code == 1
-    assert said.json["failed"] == 1
+    assert (said.code, said.json["failed"]) == (1, 1)
     (problem,) = said.json["tests"][0]["problems"][0]
     assert "+ novels_list" in problem or "novels_list" in problem
     suite = ElementTree.parse(library / "results.xml").getroot()[0]

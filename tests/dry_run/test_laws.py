@@ -123,6 +123,5 @@ def test_plans_of_the_demo_have_no_fault(asked: dict[str, Any]) -> None:
     compiled = compile_plan(json.dumps({"toolplan": 1, "steps": asked["steps"]}), tools=demo())
     assert compiled.plan is not None
     dry = asyncio.run(simulate(compiled.plan, demo()))
-    assert dry.faults == ()
-    assert dry.unchecked == ()
+    assert (dry.faults, dry.unchecked) == ((), ())
     assert {*dry.scenarios[0].states.values()} == {SUCCEEDED}

@@ -216,8 +216,7 @@ def test_sample_values_fit_who_reads_them() -> None:
         Step("d", "show", {"tags": Ref("a", (EVERY, "tags", 0))}),
         output=Object((("third", Ref("a", (2, "day"))),)),
     )
-    assert dry.faults == ()
-    assert dry.unchecked == ()
+    assert (dry.faults, dry.unchecked) == ((), ())
 
 
 def test_readers_that_want_different_things_are_not_blamed() -> None:

@@ -126,8 +126,7 @@ def test_who_decides_gets_each_value_with_its_source_and_label() -> None:
     labels = {name: origin.label for name, origin in effect.origins.items()}
     assert labels == {"to": Trust.UNTRUSTED, "body": Trust.SAID}
     assert [str(each) for each in effect.sources["to"]] == ["mails[0].sender (inbox)"]
-    assert effect.origins["to"].refs == ("mails[0].sender",)
-    assert effect.asked == ("to",)
+    assert (effect.origins["to"].refs, effect.asked) == (("mails[0].sender",), ("to",))
 
 
 def test_a_refused_call_is_not_made_and_its_reason_is_kept() -> None:

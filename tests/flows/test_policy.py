@@ -122,8 +122,7 @@ def test_a_draft_is_a_policy_without_faults(tmp_path: Path) -> None:
     text = draft_policy(TOOLS)
     policy = parse_policy(text)
     assert Vouched(policy, TOOLS).faults == ()
-    assert policy.trusted == ()
-    assert policy.listed == ("inbox[*].id",)
+    assert (policy.trusted, policy.listed) == ((), ("inbox[*].id",))
     assert policy.approval == "always"  # a draft lets no plan run unasked
     assert policy.sinks["send"]["body"].guard == "plain"
     odd = Tool('x"]\n[trusted]\noutputs=["inbox"]\n', "", {"properties": {"a\n=": {}}})

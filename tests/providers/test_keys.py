@@ -123,8 +123,7 @@ def test_a_connection_refused_does_not_say_the_key(
     assert KEY not in repr(model)
     with pytest.raises(ModelError) as caught:
         asyncio.run(complete(model, ModelRequest(ASKED)))
-    assert caught.value.code == "llm-unavailable"
-    assert caught.value.usage.calls == 1
+    assert (caught.value.code, caught.value.usage.calls) == ("llm-unavailable", 1)
     assert KEY not in everything_said(caught.value) + caplog.text
 
 

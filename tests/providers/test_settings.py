@@ -38,8 +38,7 @@ def test_without_anything_set_the_seeds_defaults_stand() -> None:
     assert (PlannerConfig().temperature, PlannerConfig().max_tokens) == (0.1, 1_000)
     assert settings.max_retries == 3
     assert settings.enable_caching is True
-    assert settings.cache_max_size == 100
-    assert settings.cache_ttl_ms == 3_600_000
+    assert (settings.cache_max_size, settings.cache_ttl_ms) == (100, 3_600_000)
     assert settings.validate_tools is True
     assert (settings.models, settings.keys, settings.notes) == ((), {}, ())
 

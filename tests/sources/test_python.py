@@ -125,8 +125,7 @@ def test_stated_schemas_replace_those_of_the_hints() -> None:
     def double(n: int) -> int:
         return 2 * n
 
-    assert double.raw_input == stated_input
-    assert double.raw_output == stated_output
+    assert (double.raw_input, double.raw_output) == (stated_input, stated_output)
     assert call(double, n=4) == 8
 
 

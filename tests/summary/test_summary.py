@@ -71,8 +71,7 @@ def summarised(
 def test_a_true_summary_is_shown_as_it_is_written() -> None:
     """F000-43, issue 5 part 7."""
     summary = summarised(HONEST)
-    assert summary.text == HONEST
-    assert summary.unsupported == ()
+    assert (summary.text, summary.unsupported) == (HONEST, ())
     assert len(summary.claims) == 2
     assert (summary.model, summary.reason, summary.notes) == ("scripted:model", "", ())
 
@@ -125,8 +124,7 @@ def test_json_stays_json_for_rows_that_json_cannot_say() -> None:
 
 def test_without_a_model_the_computed_answer_stands() -> None:
     summary = summarised(None)
-    assert summary.text == ran()[0].text
-    assert summary.model == ""
+    assert (summary.text, summary.model) == (ran()[0].text, "")
     assert summary.reason == "no model was given"
 
 

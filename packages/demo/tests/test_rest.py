@@ -146,8 +146,7 @@ def test_the_document_makes_the_same_tools(over_http: Toolbox, same_tools: Toolb
     assert set(over_http) == {name for name in same_tools if name != "sql"}
     for name, tool in over_http.items():
         same = same_tools[name]
-        assert tool.raw_input == same.raw_input
-        assert tool.description == same.description
+        assert (tool.raw_input, tool.description) == (same.raw_input, same.description)
         assert (tool.effects, tool.may_repeat) == (same.effects, same.may_repeat)
         assert tool.aliases == same.aliases
         assert tool.unusable is None

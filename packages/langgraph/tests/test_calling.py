@@ -102,8 +102,7 @@ async def test_a_call_with_effects_is_shown_and_made_when_it_is_approved() -> No
     )
     await talked.says("Note it")
     (shown,) = talked.interrupts
-    assert shown["kind"] == "approval"
-    assert shown["expert"] == "notes"
+    assert (shown["kind"], shown["expert"]) == ("approval", "notes")
     assert shown["effects"][0]["args"] == {"text": "two"}
     assert talked.notes.calls == []
     await talked.resumes(True)  # an approval of nothing in particular is none

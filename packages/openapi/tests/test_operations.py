@@ -163,8 +163,7 @@ def test_a_body_that_collides_with_a_parameter_is_one_argument() -> None:
     tools, recorder = recorded(SHOP)
     call(tools, "note", text="a", body={"text": "b"})
     (request,) = recorder.requests
-    assert request.target == "/api/notes?text=a"
-    assert request.content == b'{"text": "b"}'
+    assert (request.target, request.content) == ("/api/notes?text=a", b'{"text": "b"}')
 
 
 def test_a_body_that_may_be_left_out_is_left_out_or_whole() -> None:

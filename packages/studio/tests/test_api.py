@@ -135,8 +135,7 @@ async def test_the_condition_of_a_step_is_shown_in_words_and_as_json(tmp_path: P
                 {"steps": [{"id": "look", "tool": "look", "args": {}}, pay]}
             )
             (effect,) = shown["effects"]
-            assert effect["when"] == when
-            assert effect["when_shown"] == said
+            assert (effect["when"], effect["when_shown"]) == (when, said)
             nodes = {each["id"]: each for each in shown["graph"]["nodes"]}
             assert nodes["pay"]["when_shown"] == said
             assert nodes["look"]["when_shown"] is None

@@ -69,8 +69,7 @@ async def test_a_run_that_a_worker_works_on_is_cancelled_and_resumed(
         await until(lambda: "r" in app.needed_journal().load(run).steps)
         async with browsing(tmp_path, app=app) as browser:
             shown = await browser.get(f"runs/{run}")
-            assert shown["allowed"] == ["cancel"]
-            assert shown["line"]["state"] == "running"
+            assert (shown["allowed"], shown["line"]["state"]) == (["cancel"], "running")
             await browser.decide(run, kind="cancel")
             await until(lambda: status(app, run) is RunState.CANCELLED)
             assert (await browser.get(f"runs/{run}"))["allowed"] == ["resume", "replan"]

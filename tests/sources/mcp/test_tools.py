@@ -261,8 +261,7 @@ def test_the_object_of_a_tool_is_kept_whole(tmp_path: Path) -> None:
     tools, _ = opened(tmp_path, odd)
     tool = tools["it.odd"]
     assert isinstance(tool, SourcedTool)
-    assert tool.wire == odd
-    assert tool.identity["name"] == "wire"
+    assert (tool.wire, tool.identity["name"]) == (odd, "wire")
 
 
 def test_texts_for_planners_hold_nothing_invisible(tmp_path: Path) -> None:

@@ -82,8 +82,7 @@ def test_a_run_that_is_killed_is_taken_up_again(tmp_path: Path, killed_at: int) 
     app = App(NETWORK_TOOLS, ALWAYS)
     whole = asyncio.run(app.ask("Assess it.", today="2026-11-01", context={"state": STATE}))
     assert whole.run is not None
-    assert ended.digest == whole.run.digest
-    assert ended.output == whole.run.output
+    assert (ended.digest, ended.output) == (whole.run.digest, whole.run.output)
     assert len(_findings(_tasks(done)[-1]["outputs"])) == 7
 
 
