@@ -99,8 +99,7 @@ def toolplan_main(words: list[str]) -> None:
 async def test_a_notebook_cell_awaits_and_blocking_there_says_what_to_do() -> None:
     """The cell's code runs in a loop that runs already."""
     app = opened(demo_tools())
-    plan = await app.plan("Get facilities in Berlin", today=TODAY)
-    assert str(plan).startswith("1 step")
+    assert str(await app.plan("Get facilities in Berlin", today=TODAY)).startswith("1 step")
     with pytest.raises(ToolplanError, match="running already") as caught:
         app.wait(app.ask("Get facilities in Berlin"))
     assert caught.value.code == "running-loop"

@@ -19,3 +19,4 @@ class Said(NamedTuple):
 
 
 Call = Callable[..., Said]
+"""Calls a command, whose exit code has to be `code` where that is given."""

@@ -192,8 +192,7 @@ def test_an_extra_that_does_not_work_is_a_fault(
         raise ValueError("its newest version is another")
 
     monkeypatch.setattr(checkup, "TRIALS", {extra: broken})
-    said = call("doctor", "--json")
-    assert said.code == 1
+    said = call("doctor", "--json", code=1)
     (text,) = found(said, "faulty").values()
     assert text.endswith("it does not work: its newest version is another")
 

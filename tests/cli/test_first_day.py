@@ -53,8 +53,7 @@ def test_each_file_works_as_it_is_written(first: Path, call: Call) -> None:
 @pytest.mark.parametrize("name", FILES)
 def test_nothing_is_overwritten(name: str, tmp_path: Path, call: Call) -> None:
     (tmp_path / name).symlink_to("nowhere")  # a link that leads nowhere is there too
-    said = call("init", str(tmp_path), "--json")
-    assert said.code == 2
+    said = call("init", str(tmp_path), "--json", code=2)
     error = json.loads(said.err)["error"]
     assert (error["code"], name in error["message"]) == ("file-exists", True)
     assert [path.name for path in tmp_path.iterdir()] == [name]
@@ -107,9 +106,7 @@ def test_a_file_that_cannot_be_used_is_named_with_a_way_on(
 
 def test_a_server_is_signed_in_to_with_a_configuration(call: Call) -> None:
     for command in ("login", "logout"):
-        said = call(command, "server")
-        assert said.code == 2
-        assert "--tools is missing" in said.err
+        assert "--tools is missing" in call(command, "server", code=2).err
 
 
 def test_init_prints_what_it_wrote(tmp_path: Path, call: Call) -> None:
@@ -134,8 +131,7 @@ def test_the_doctor_asks_no_network_where_nothing_is_configured(
     monkeypatch.delenv("TOOLPLAN_MODEL", raising=False)
     monkeypatch.setattr(socket, "create_connection", no_network)
     monkeypatch.setattr(socket, "getaddrinfo", no_network)
-    said = call("doctor", "--json")
-    assert said.code == 0
+    said = call("doctor", "--json", code=0)
     states = {each["subject"]: each["state"] for each in said.json["findings"]}
     assert states["python"] == states["toolplan"] == "fine"
     assert {states[each] for each in ("settings", "policy", "model", "journal", "tools")} == {
@@ -145,8 +141,7 @@ def test_the_doctor_asks_no_network_where_nothing_is_configured(
 
 def test_a_missing_extra_comes_with_a_command(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("toolplan.base.extras._version", not_installed)
-    said = call("doctor", "--json")
-    assert said.code == 0  # nothing that is configured needs one
+    said = call("doctor", "--json", code=0)
     missing = {each["subject"]: each for each in said.json["findings"]}["extra sql"]
     assert (missing["state"], missing["text"]) == ("absent", "not installed: toolplan-sql")
     assert "-m pip install" in missing["help"]
@@ -226,8 +221,7 @@ def test_tools_that_cannot_be_opened_or_have_changed(
     monkeypatch.setenv("LIBRARY_TOKEN", CANARY)
     servers["demo"]["args"].append("--today=2025-01-01")  # another identity, so other tools
     (first / "mcp.json").write_text(json.dumps(configuration), "utf-8")
-    said = call("doctor", "--tools", "mcp.json", "--tools", "nothing:*", "--json")
-    assert said.code == 1
+    said = call("doctor", "--tools", "mcp.json", "--tools", "nothing:*", "--json", code=1)
     faults = [each for each in said.json["findings"] if each["state"] == "faulty"]
     assert len(faults) == len(lock["tools"]) + 2
     text = "\n".join(each["text"] for each in faults)
@@ -266,8 +260,7 @@ def test_completion_is_installed(
     for name in [name for name in os.environ if name.startswith(("XDG_", "ZSH", "ZDOT", "BASH_"))]:
         monkeypatch.delenv(name)
     monkeypatch.setenv("HOME", str(tmp_path))
-    said = call("--install-completion", shell)
-    assert said.code == 0
+    said = call("--install-completion", shell, code=0)
     script = Path(said.out.removeprefix("wrote ").strip())
     assert script.is_relative_to(tmp_path)
     text = script.read_text("utf-8")

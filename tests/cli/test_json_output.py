@@ -65,8 +65,7 @@ def said(
         if steps:
             Path("plan.json").write_text(steps, "utf-8")
             words = ("plan.json", "--tools", "output_tools:TOOLS", *words)
-        ended = call(command, *words, "--json")
-        assert ended.code == code, ended
+        ended = call(command, *words, "--json", code=code)
         return json.loads(ended.out or ended.err.splitlines()[-1])
 
     return run
@@ -115,8 +114,7 @@ def test_plans_checks_and_comparisons(said: Callable[..., Any]) -> None:
     assert said(0, "check", steps=plan(MAILS))["valid"]
     found = said(1, "check", steps=plan(MAILS, {**SEND, "args": {"too": "${item.sender}"}}))
     assert found["diagnostics"]
-    flows = said(0, "policy", "check", "plan.json", "--tools", "output_tools:TOOLS")
-    assert flows["flows"]
+    assert said(0, "policy", "check", "plan.json", "--tools", "output_tools:TOOLS")["flows"]
     assert said(0, "show", steps=plan(MAILS))["steps"][0]["id"] == "m"
     run = said(0, "run", steps=plan(MAILS))["run"]
     assert said(0, "diff", run, "plan.json")["same"]

@@ -127,8 +127,7 @@ def test_no_more_calls_are_made_concurrency_than_was_asked_for(
 
 
 def test_a_call_has_no_more_time_than_was_asked_for(folder: Path, call: Call) -> None:
-    said = call(*words(folder, "--timeout", "0.05", plan="hang.json"))
-    assert said.code == 1
+    said = call(*words(folder, "--timeout", "0.05", plan="hang.json"), code=1)
     assert "No answer came within 0.05 s." in said.out + said.err
 
 
@@ -149,8 +148,7 @@ def test_a_call_has_no_more_time_than_was_asked_for(folder: Path, call: Call) ->
 def test_what_is_no_limit_is_a_usage_error_and_nothing_runs(
     folder: Path, call: Call, options: Sequence[str], message: str
 ) -> None:
-    said = call(*words(folder, *options))
-    assert said.code == 2
+    said = call(*words(folder, *options), code=2)
     assert message in said.err
     assert not (folder / "ledger").exists()
 
@@ -203,8 +201,7 @@ def test_settings_that_are_no_limits_are_a_usage_error(
     folder: Path, home: Path, call: Call, lines: Sequence[str], message: str
 ) -> None:
     settings(home, *lines)
-    said = call(*words(folder))
-    assert said.code == 2
+    said = call(*words(folder), code=2)
     assert message in said.err
     assert "toolplan.toml" in said.err
 

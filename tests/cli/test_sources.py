@@ -129,8 +129,7 @@ def test_only_what_was_shown_is_accepted(call: Call, example: Path) -> None:
     assert call(*tools).code == 0
     pinned = lock.read_text("utf-8")
     serve()
-    shown = call(*tools)
-    assert "Changed, and not used until accepted" in shown.err
+    assert "Changed, and not used until accepted" in call(*tools).err
     serve("--rows", "50")  # it changes again before it is accepted
     for words in (("--accept",), ("demo.facilities_list", "--accept")):
         said = call(*tools[:1], *words, *tools[1:])
@@ -164,8 +163,7 @@ def test_only_what_was_shown_is_accepted(call: Call, example: Path) -> None:
 def test_unusable_documents_say_why(call: Call, home: Path, text: str, message: str) -> None:
     file = home / "document.json"
     file.write_text(text, "utf-8")
-    said = call("tools", "--tools", str(file))
-    assert said.code == 2
+    said = call("tools", "--tools", str(file), code=2)
     assert message in said.err
 
 

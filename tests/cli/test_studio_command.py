@@ -6,8 +6,7 @@ from tests.cli.calls import Call
 
 
 def test_the_help_names_every_option_of_the_docs(call: Call) -> None:
-    said = call("studio", "--help")
-    assert said.code == 0
+    said = call("studio", "--help", code=0)
     options = ("--port", "--no-open", "--link", "--host", "--origin", "--user-header", "--tools")
     for option in options:
         assert option in said.out

@@ -64,8 +64,7 @@ def sent(folder: Path) -> list[str]:
 
 
 def test_calls_wait_and_yes_does_not_answer(folder: Path, call: Call) -> None:
-    said = call(*words(folder, "--approve-values", "--yes", "--json"))
-    assert said.code == 1
+    said = call(*words(folder, "--approve-values", "--yes", "--json"), code=1)
     document = said.json
     assert document["status"] == "waiting"
     step = document["steps"]["answer"]
@@ -93,8 +92,7 @@ def test_calls_wait_and_yes_does_not_answer(folder: Path, call: Call) -> None:
 
 def test_refused_calls_are_not_made_and_the_reason_is_shown(folder: Path, call: Call) -> None:
     name = call(*words(folder, "--approve-values", "--json")).json["run"]
-    said = call("resume", name, "--deny", "answer", "--reason", "not to strangers")
-    assert said.code == 1
+    said = call("resume", name, "--deny", "answer", "--reason", "not to strangers", code=1)
     assert "not to strangers" in said.out + said.err
     assert sent(folder) == []
 
@@ -105,8 +103,7 @@ def test_a_call_is_left_out_by_another_plan(folder: Path, call: Call) -> None:
     assert "--allow answer --leave-out answer:0" in call("show", name).err
     wrong = call("resume", name, "--leave-out", "answer")
     assert (wrong.code, "names no item" in wrong.err) == (2, True)
-    said = call("resume", name, "--allow", "answer", "--leave-out", "answer:0")
-    assert said.code == 0, said.err
+    said = call("resume", name, "--allow", "answer", "--leave-out", "answer:0", code=0)
     assert "That was another plan, with digest" in said.err
     assert f"Run {name[:8]} is over." in said.err
     assert sent(folder) == ["p\u0430ypal.example"]

@@ -120,8 +120,7 @@ def test_the_command_line_asks_the_planner(site: Path) -> None:
 
 def test_the_command_line_has_the_commands(site: Path) -> None:
     assert command(site, "greet", "Ada", "--times", "2") == "Hello, Hello, Ada\n"
-    listed = command(site, "--help")
-    assert "A command of the package scratch." in listed
+    assert "A command of the package scratch." in command(site, "--help")
     assert "--times" in command(site, "greet", "--help")
     assert "cycle" in command(site, "explain", "cycle")  # a name of ours is not taken
     unknown = python(site, "-m", "toolplan", "greet", "Ada", "--time", "2")

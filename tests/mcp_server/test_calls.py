@@ -285,8 +285,7 @@ async def test_what_is_too_large_is_described_and_comes_in_pages(tmp_path: Path)
         omitted = {each["path"]: each for each in result["omitted"]}
         assert {"/output", "/steps/people/output"} <= set(omitted)
         path = "/steps/people/output"
-        shape = omitted[path]["shape"]
-        assert shape == "object {data: list, 3 of text, 30000 characters}"
+        assert omitted[path]["shape"] == "object {data: list, 3 of text, 30000 characters}"
         text, offset, pages = "", 0, 0
         while offset is not None:
             page = await served.call("runs", run=result["run"], path=path, offset=offset)

@@ -254,8 +254,7 @@ def test_the_commands_say_what_they_did(call: Call, tmp_path: Path) -> None:
     dry = call("install", "vscode", "--dry-run", "--json")
     assert json.loads(dry.out)["vscode"]["moved"] == ["github"]
     assert file.read_bytes() == text
-    said = call("install", "vscode")
-    assert "perplexity stays where it is" in said.err
+    assert "perplexity stays where it is" in call("install", "vscode").err
     assert json.loads(call("uninstall", "vscode", "--json").out)["vscode"]["changed"] is True
     assert file.read_bytes() == text
     assert "Did you mean cursor" in call("install", "curso").err.replace("'", "")

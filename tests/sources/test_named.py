@@ -116,8 +116,7 @@ def test_a_file_that_cannot_be_used_is_named_with_the_reason(
 def test_arguments_are_read_however_their_schema_is_called(folder: Path, spelling: str) -> None:
     schema = {"type": "object", "properties": {"place": {"type": "string"}}}
     listed = {"tools": [{"name": "look", spelling: schema}], "nextCursor": None}
-    found = load_tools(write(folder, json.dumps(listed)), folder)
-    assert found["look"].raw_input == schema
+    assert load_tools(write(folder, json.dumps(listed)), folder)["look"].raw_input == schema
 
 
 @pytest.mark.parametrize(

@@ -419,6 +419,5 @@ def test_a_plan_with_effects_needs_an_approval_and_writes_once(own_api: Api) -> 
     with pytest.raises(ApprovalRequired):
         asyncio.run(run(compiled.plan, tools))
     assert own_api.get("/api/facilities?location=Kiel").data == []
-    ended = asyncio.run(run(compiled.plan, tools, approval=approve(compiled.plan)))
-    assert ended.succeeded
+    assert asyncio.run(run(compiled.plan, tools, approval=approve(compiled.plan))).succeeded
     assert len(listed(own_api.get("/api/facilities?location=Kiel").data)) == 1

@@ -186,8 +186,7 @@ def test_what_a_tool_said_never_reaches_the_model() -> None:
     planner = LLMPlanner(model)
     asked = asyncio.run(App(with_call(fails), planner).ask("what?", today=TODAY))
     assert not asked.succeeded
-    feedback = model.requests[1].messages[-1].text
-    assert "step 'f': `tool-error`" in feedback
+    assert "step 'f': `tool-error`" in model.requests[1].messages[-1].text
     assert "IGNORE" not in "".join(m.text for request in model.requests for m in request.messages)
 
 
@@ -251,8 +250,7 @@ def test_steps_are_seen_while_they_are_written() -> None:
     seen: list[Step] = []
     planner = LLMPlanner(ScriptedModel([[Text(GOOD[:-2]), Text(GOOD[-2:]), Ended("m", Usage(1))]]))
     app = App(TOOLS, planner)
-    asked = asyncio.run(app.plan("what?", today=TODAY, on_step=seen.append))
-    assert asked.plan is not None
+    assert asyncio.run(app.plan("what?", today=TODAY, on_step=seen.append)).plan is not None
     assert [step.id for step in seen] == ["f", "s"]
 
 

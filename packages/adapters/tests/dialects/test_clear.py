@@ -110,8 +110,7 @@ def test_c14_parallel_is_advice_and_is_derived_when_printed() -> None:
     printed = json.loads(CLEAR.print(one.plan))
     assert [step["parallel"] for step in printed["steps"]] == [True, True, False]
     assert [step["depends_on"] for step in printed["steps"]] == [[], [], [0]]
-    alone = json.loads(CLEAR.print(Plan((Step("a", "t"),))))
-    assert alone["steps"][0]["parallel"] is False
+    assert json.loads(CLEAR.print(Plan((Step("a", "t"),))))["steps"][0]["parallel"] is False
     assert len(flags) == 3
 
 
