@@ -29,7 +29,6 @@ from toolplan.events import (
     RunStarted,
     RunState,
     RunWaiting,
-    StepCancelled,
     StepFailed,
     StepSkipped,
     StepStarted,
@@ -97,7 +96,7 @@ def _fields_of(cls: type[Event]) -> dict[str, st.SearchStrategy[object]]:
 
 
 _FAILED = (AttemptFailed, CallInDoubt, StepFailed, StepSkipped)
-_OVER = (StepSucceeded, StepFailed, StepSkipped, StepCancelled)
+_OVER = (StepSucceeded, StepFailed, StepSkipped)
 EVENTS: st.SearchStrategy[Event] = st.one_of(
     [st.builds(cls, **_fields_of(cls)) for cls in _CLASSES]
 )
