@@ -79,6 +79,9 @@ class Terminal:
         return bool(read)
 
 
+At = Callable[..., Terminal]
+
+
 @pytest.fixture
 def folder(tools_folder: Callable[..., Path]) -> Path:
     return tools_folder("terminal_tools", TOOLS, PLAN)
@@ -107,7 +110,7 @@ def waiting(folder: Path, plan: ExecutionPlan) -> str:
 
 
 @pytest.fixture
-def at(folder: Path) -> Iterator[Callable[..., Terminal]]:
+def at(folder: Path) -> Iterator[At]:
     opened: list[Terminal] = []
 
     def start(*words: str, stderr: int | None = None) -> Terminal:
@@ -123,9 +126,7 @@ def sent(folder: Path) -> bool:
     return (folder / "ledger").exists()
 
 
-def test_what_was_typed_before_the_question_is_no_answer(
-    folder: Path, at: Callable[..., Terminal]
-) -> None:
+def test_what_was_typed_before_the_question_is_no_answer(folder: Path, at: At) -> None:
     terminal = at("run", "plan.json")
     terminal.type("y\ny\n")
     terminal.until(QUESTION)
@@ -142,7 +143,7 @@ def test_a_digest_approves_only_after_its_effects_were_seen(
     folder: Path,
     waiting: str,
     plan: ExecutionPlan,
-    at: Callable[..., Terminal],
+    at: At,
     more: tuple[str, ...],
 ) -> None:
     terminal = at("resume", waiting, "--approve", plan.digest, *more)
@@ -156,9 +157,7 @@ def test_a_digest_approves_only_after_its_effects_were_seen(
     assert sent(folder)
 
 
-def test_a_run_of_a_file_asks_too_and_no_is_no(
-    folder: Path, plan: ExecutionPlan, at: Callable[..., Terminal]
-) -> None:
+def test_a_run_of_a_file_asks_too_and_no_is_no(folder: Path, plan: ExecutionPlan, at: At) -> None:
     terminal = at("run", "plan.json", "--approve", plan.digest)
     terminal.until(QUESTION)
     terminal.type("n\n")
@@ -168,9 +167,7 @@ def test_a_run_of_a_file_asks_too_and_no_is_no(
 
 
 @pytest.mark.parametrize(("then", "code"), [("y", 0), ("", 1), ("no", 1)])
-def test_what_is_no_answer_is_asked_again(
-    folder: Path, at: Callable[..., Terminal], then: str, code: int
-) -> None:
+def test_what_is_no_answer_is_asked_again(folder: Path, at: At, then: str, code: int) -> None:
     terminal = at("run", "plan.json")
     terminal.until(QUESTION)
     terminal.type("maybe\n")
@@ -183,7 +180,7 @@ def test_what_is_no_answer_is_asked_again(
 
 
 def test_yes_is_not_asked_but_shown(
-    folder: Path, waiting: str, plan: ExecutionPlan, at: Callable[..., Terminal]
+    folder: Path, waiting: str, plan: ExecutionPlan, at: At
 ) -> None:
     terminal = at("resume", waiting, "--approve", plan.digest, "--yes")
     assert terminal.ended() == 0
@@ -193,7 +190,7 @@ def test_yes_is_not_asked_but_shown(
 
 
 def test_a_digest_approves_nothing_where_the_effects_cannot_be_seen(
-    folder: Path, plan: ExecutionPlan, at: Callable[..., Terminal]
+    folder: Path, plan: ExecutionPlan, at: At
 ) -> None:
     log = os.open(folder / "log", os.O_CREAT | os.O_WRONLY)
     try:

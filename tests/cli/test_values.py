@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.calls import Call
-from tests.cli.test_approve_terminal import Terminal
+from tests.cli.test_approve_terminal import At, Terminal
 
 TOOLS = '''
 from pathlib import Path
@@ -123,7 +123,7 @@ def test_without_a_terminal_a_plan_is_approved_as_before(folder: Path, call: Cal
 
 
 @pytest.fixture
-def at(folder: Path) -> Iterator[Callable[..., Terminal]]:
+def at(folder: Path) -> Iterator[At]:
     opened: list[Terminal] = []
 
     def start(*more: str) -> Terminal:
@@ -136,7 +136,7 @@ def at(folder: Path) -> Iterator[Callable[..., Terminal]]:
 
 
 def test_on_a_terminal_values_of_tools_are_shown_before_a_person_decides(
-    folder: Path, at: Callable[..., Terminal]
+    folder: Path, at: At
 ) -> None:
     terminal = at()
     terminal.until(QUESTION)
@@ -149,7 +149,7 @@ def test_on_a_terminal_values_of_tools_are_shown_before_a_person_decides(
     assert len(sent(folder)) == 2
 
 
-def test_on_a_terminal_calls_are_left_out(folder: Path, at: Callable[..., Terminal]) -> None:
+def test_on_a_terminal_calls_are_left_out(folder: Path, at: At) -> None:
     terminal = at()
     terminal.until(QUESTION)
     assert "y except 1 leaves call 1 out" in terminal.shown
@@ -165,9 +165,7 @@ def test_on_a_terminal_calls_are_left_out(folder: Path, at: Callable[..., Termin
         "\n",
     ],
 )
-def test_on_a_terminal_anything_but_yes_makes_no_call(
-    folder: Path, at: Callable[..., Terminal], typed: str
-) -> None:
+def test_on_a_terminal_anything_but_yes_makes_no_call(folder: Path, at: At, typed: str) -> None:
     terminal = at("--approve-values")
     terminal.until(QUESTION)
     terminal.type(typed)
@@ -190,9 +188,7 @@ def test_on_a_terminal_anything_but_yes_makes_no_call(
         "y except bob",
     ],
 )
-def test_on_a_terminal_what_is_no_answer_is_asked_again(
-    folder: Path, at: Callable[..., Terminal], typed: str
-) -> None:
+def test_on_a_terminal_what_is_no_answer_is_asked_again(folder: Path, at: At, typed: str) -> None:
     terminal = at("--approve-values")
     terminal.until(QUESTION)
     terminal.type(f"{typed}\n")
