@@ -51,11 +51,7 @@ def cut(text: str, size: int) -> list[str]:
 
 
 def streamed(
-    chunks: Sequence[str],
-    tools: Toolbox,
-    dialect: str = "toolplan",
-    *,
-    limits: Limits = Limits(),
+    chunks: Sequence[str], tools: Toolbox, dialect: str = "toolplan", *, limits: Limits = Limits()
 ) -> Given:
     async def read() -> Given:
         given_ = Given(compile_stream(_chunks(chunks), dialect, tools=tools, limits=limits))
@@ -150,8 +146,7 @@ def test_no_text_makes_it_raise(text: str, size: int, dialect: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "before",
-    ["", "\n ", "```json\n", "~~~\n", '<think>first {"steps": [{"id": "z"}]}</think>\n'],
+    "before", ["", "\n ", "```json\n", "~~~\n", '<think>first {"steps": [{"id": "z"}]}</think>\n']
 )
 @pytest.mark.parametrize("size", [1, 2, 7, 1000])
 def test_a_fence_and_thoughts_before_the_plan_are_passed_over(before: str, size: int) -> None:

@@ -61,8 +61,7 @@ C = {"id": "c", "tool": "customers"}
 
 def test_a_good_plan_becomes_an_execution_plan() -> None:
     compiled = toolplan.compile_plan(
-        text({"id": "o", "tool": "orders", "args": {"customer": "${c.data[0].id}"}}, C),
-        tools=box(),
+        text({"id": "o", "tool": "orders", "args": {"customer": "${c.data[0].id}"}}, C), tools=box()
     )
     assert compiled.diagnostics == ()
     assert compiled.plan is not None
@@ -149,10 +148,7 @@ def test_what_could_not_be_read_is_reported_once() -> None:
             "toolplan",
             '{"steps": [{"id": "a", "tool": "facilities_list", "args": {"town": 1e999}}]}',
         ),
-        (
-            "nestful",
-            '[{"name": "facilities_list", "label": "$v", "arguments": {"town": "$w.x$"}}]',
-        ),
+        ("nestful", '[{"name": "facilities_list", "label": "$v", "arguments": {"town": "$w.x$"}}]'),
     ],
 )
 def test_a_value_that_cannot_be_read_hides_no_wrong_name(dialect: str, text: str) -> None:
@@ -213,10 +209,7 @@ def test_plans_that_differ_in_any_whole_number_have_other_digests(one: int, othe
 def test_output_schemas_follow_for_each_and_on_error() -> None:
     plan = load(
         json.loads(
-            text(
-                C,
-                {"id": "o", "tool": "orders", "for_each": "${c.data}", "on_error": "continue"},
-            )
+            text(C, {"id": "o", "tool": "orders", "for_each": "${c.data}", "on_error": "continue"})
         )
     ).plan
     assert plan is not None

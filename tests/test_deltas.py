@@ -47,11 +47,7 @@ def worker(name: str, effects: Effects) -> Tool:
         FINISHED.add(key)
         return {"key": args["key"], "rows": [f"{args['key']}.{at}" for at in range(3)]}
 
-    schema: Json = {
-        "type": "object",
-        "properties": {"key": {}, "from": {}},
-        "required": ["key"],
-    }
+    schema: Json = {"type": "object", "properties": {"key": {}, "from": {}}, "required": ["key"]}
     return Tool(name, f"Does {name}.", schema, None, effects, call=call)
 
 
@@ -150,12 +146,7 @@ def test_an_effect_without_its_guard_needs_approval(change: str) -> None:
 
 
 def test_finished_items_are_kept() -> None:
-    fan = {
-        "id": "f",
-        "tool": "read",
-        "for_each": "${a.rows}",
-        "args": {"key": "${item}"},
-    }
+    fan = {"id": "f", "tool": "read", "for_each": "${a.rows}", "args": {"key": "${item}"}}
     FAILING.add("read/a.1")
     before, events = ran([step("a"), fan, step("z", source="a")])
     assert CALLED["read/a.0"] == CALLED["read/a.2"] == 1

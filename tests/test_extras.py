@@ -115,9 +115,7 @@ def test_a_module_that_needs_the_library_of_an_extra_names_the_command(
     assert install_command("sql") in raised.value.with_help
 
 
-def test_a_plan_with_sql_names_what_installs_it(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_plan_with_sql_names_what_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:
     text = '{"toolplan": 1, "steps": [{"id": "a", "tool": "sql", "args": {}}]}'
 
     def help_() -> str:

@@ -161,10 +161,7 @@ def test_p11_a_nul(char: str) -> None:
 
 def test_p12_a_field_that_there_is_not() -> None:
     found = refused(text({**LIST, "on_eror": "continue"}, colour="red"))
-    assert places(found) == [
-        ("unknown-field", "/colour"),
-        ("unknown-field", "/steps/0/on_eror"),
-    ]
+    assert places(found) == [("unknown-field", "/colour"), ("unknown-field", "/steps/0/on_eror")]
 
 
 def test_p13_a_field_that_must_be_there() -> None:

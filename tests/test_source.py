@@ -187,12 +187,7 @@ def test_elements_of_loose_json_are_found(size: int) -> None:
     reader = Elements("steps")
     pieces = (text[at : at + size] for at in range(0, len(text), size))
     found = [Reader(each).read() for piece in pieces for each in reader.feed(piece)]
-    assert found == [
-        {"a": '}"', "b": "\\"},
-        2,
-        "x]",
-        {"c": [[1], 2]},
-    ]
+    assert found == [{"a": '}"', "b": "\\"}, 2, "x]", {"c": [[1], 2]}]
 
 
 @settings(deadline=None, max_examples=100)

@@ -19,10 +19,7 @@ CALLS: list[str] = []
 PLAN = json.dumps(
     {
         "toolplan": 1,
-        "steps": [
-            {"id": "a", "tool": "one"},
-            {"id": "b", "tool": "two", "args": {"v": "${a}"}},
-        ],
+        "steps": [{"id": "a", "tool": "one"}, {"id": "b", "tool": "two", "args": {"v": "${a}"}}],
     }
 )
 

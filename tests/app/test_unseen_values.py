@@ -123,11 +123,7 @@ DEFAULTS: dict[str, tuple[dict[str, Any], dict[str, Any], dict[str, Any]]] = {
     "empty text": ({"path": {"type": "string", "default": ""}}, {}, {"path": ""}),
     "a list": ({"to": {"type": "array", "default": ["eve"]}}, {}, {"to": ["eve"]}),
     "an object": ({"o": {"type": "object", "default": {"a": 1}}}, {}, {"o": {"a": 1}}),
-    "beside a reference": (
-        {"n": {"$ref": "#/$defs/n", "default": 2}},
-        {},
-        {"n": 2},
-    ),
+    "beside a reference": ({"n": {"$ref": "#/$defs/n", "default": 2}}, {}, {"n": 2}),
     "behind a reference": ({"n": {"$ref": "#/$defs/n"}}, {}, {"n": 7}),
     "of alternatives": (
         {"n": {"anyOf": [{"type": "integer"}, {"type": "null"}], "default": 3}},

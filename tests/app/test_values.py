@@ -146,9 +146,7 @@ def each(**more: Json) -> dict[str, Json]:
     return {"toolplan": 1, "steps": steps}
 
 
-def test_leaving_out_an_item_makes_another_plan_with_the_same_other_calls(
-    tmp_path: Path,
-) -> None:
+def test_leaving_out_an_item_makes_another_plan_with_the_same_other_calls(tmp_path: Path) -> None:
     box = Mailbox()
     with opened(box, tmp_path) as app:
         first = app.wait(app.run(each(), run_id="r1", approve="values"))
@@ -169,9 +167,7 @@ def test_leaving_out_an_item_makes_another_plan_with_the_same_other_calls(
     assert box.sent == [{"to": "bob@ours.example"}]
 
 
-def test_what_is_left_waits_where_nothing_is_allowed_or_values_differ(
-    tmp_path: Path,
-) -> None:
+def test_what_is_left_waits_where_nothing_is_allowed_or_values_differ(tmp_path: Path) -> None:
     box = Mailbox()
     with opened(box, tmp_path) as app:
         app.wait(app.run(each(), run_id="r1", approve="values"))

@@ -140,11 +140,7 @@ def test_what_was_typed_before_the_question_is_no_answer(folder: Path, at: At) -
 
 @pytest.mark.parametrize("more", [(), ("--json",)])
 def test_a_digest_approves_only_after_its_effects_were_seen(
-    folder: Path,
-    waiting: str,
-    plan: ExecutionPlan,
-    at: At,
-    more: tuple[str, ...],
+    folder: Path, waiting: str, plan: ExecutionPlan, at: At, more: tuple[str, ...]
 ) -> None:
     terminal = at("resume", waiting, "--approve", plan.digest, *more)
     terminal.until(QUESTION)

@@ -214,10 +214,7 @@ def test_tools_that_cannot_be_opened_or_have_changed(
     lock = json.loads((first / "toolplan.lock.json").read_text("utf-8"))
     configuration = json.loads((first / "mcp.json").read_text("utf-8"))
     servers = configuration["mcpServers"]
-    servers["gone"] = {
-        "command": str(first / "nothing"),
-        "env": {"TOKEN": "${LIBRARY_TOKEN}"},
-    }
+    servers["gone"] = {"command": str(first / "nothing"), "env": {"TOKEN": "${LIBRARY_TOKEN}"}}
     monkeypatch.setenv("LIBRARY_TOKEN", CANARY)
     servers["demo"]["args"].append("--today=2025-01-01")  # another identity, so other tools
     (first / "mcp.json").write_text(json.dumps(configuration), "utf-8")

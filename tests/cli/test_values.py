@@ -158,13 +158,7 @@ def test_on_a_terminal_calls_are_left_out(folder: Path, at: At) -> None:
     assert sent(folder) == ["p\u0430ypal.example"]
 
 
-@pytest.mark.parametrize(
-    "typed",
-    [
-        "n not to strangers\n",
-        "\n",
-    ],
-)
+@pytest.mark.parametrize("typed", ["n not to strangers\n", "\n"])
 def test_on_a_terminal_anything_but_yes_makes_no_call(folder: Path, at: At, typed: str) -> None:
     terminal = at("--approve-values")
     terminal.until(QUESTION)

@@ -227,12 +227,7 @@ async def ended(
     journal: Journal, plan: ExecutionPlan, box: Toolbox, timeout_s: float = 30.0
 ) -> Run:
     return await run(
-        plan,
-        box,
-        journal=journal,
-        approval=approve(plan),
-        run_id="r",
-        journal_timeout_s=timeout_s,
+        plan, box, journal=journal, approval=approve(plan), run_id="r", journal_timeout_s=timeout_s
     )
 
 

@@ -78,9 +78,7 @@ def test_p01_text_that_is_no_json_is_refused(text: str) -> None:
 @pytest.mark.parametrize(
     "value", ['"x": "z"', '"x": ["z", "w"]', '"y": "y", "z": 1', '"y": "y"], "w": ["z"']
 )
-def test_p03_a_text_with_a_colon_in_place_of_a_comma_is_refused(
-    value: str,
-) -> None:
+def test_p03_a_text_with_a_colon_in_place_of_a_comma_is_refused(value: str) -> None:
     parsed = TOOLPLAN.parse(with_argument(value))
     assert parsed.plan is None
     assert codes(parsed) == ["syntax"]
@@ -321,9 +319,7 @@ def nested(depth: int) -> str:
 
 def test_nesting_is_bounded_and_the_bound_is_inclusive() -> None:
     assert TOOLPLAN.parse(nested(64)).diagnostics == ()
-    assert places(TOOLPLAN.parse(nested(65))) == [
-        ("too-deep", "/steps/0/args/x" + "/0" * 60),
-    ]
+    assert places(TOOLPLAN.parse(nested(65))) == [("too-deep", "/steps/0/args/x" + "/0" * 60)]
     assert TOOLPLAN.parse(nested(70), None, Limits(depth=70)).diagnostics == ()
     assert codes(TOOLPLAN.parse("So: " + nested(65))) == ["noise", "too-deep"]
 

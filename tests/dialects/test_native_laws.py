@@ -69,12 +69,7 @@ def test_nestful_keeps_ids_that_are_labels(plan: Plan) -> None:
 
 
 @settings(deadline=None)
-@given(
-    with_thoughts(
-        with_order(calls(PLAIN_TEXTS, WHOLE)),
-        all_or_none=True,
-    )
-)
+@given(with_thoughts(with_order(calls(PLAIN_TEXTS, WHOLE)), all_or_none=True))
 def test_taskbench_says_every_plan_of_calls_and_order_without_angles(plan: Plan) -> None:
     assert_reads_back(TASKBENCH, TASKBENCH.print(plan), plan)
 

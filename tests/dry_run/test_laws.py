@@ -57,8 +57,7 @@ TWO_READERS = Plan(
     )
 )
 RECORDINGS: st.SearchStrategy[list[Json]] = st.lists(
-    st.sampled_from([None, 7, "a", [1, 2, 3], [], {"data": [{"id": "x"}]}, {"data": 3}]),
-    max_size=2,
+    st.sampled_from([None, 7, "a", [1, 2, 3], [], {"data": [{"id": "x"}]}, {"data": 3}]), max_size=2
 )
 INPUTS: st.SearchStrategy[dict[str, Json]] = st.sampled_from(
     [

@@ -20,10 +20,7 @@ def test_what_is_no_execution_plan_is_refused_with_help(plan: Any, stores: Store
         asyncio.run(run(plan, Toolbox([])))
     assert refused.value.code == "cannot-run"
     assert "look at" in (refused.value.help or "")
-    with (
-        closing(stores.open()) as journal,
-        pytest.raises(ToolplanError, match=str(refused.value)),
-    ):
+    with closing(stores.open()) as journal, pytest.raises(ToolplanError, match=str(refused.value)):
         asyncio.run(resume(plan, Toolbox([]), "r", journal=journal))
 
 

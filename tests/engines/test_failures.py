@@ -103,9 +103,7 @@ def test_on_error_continue_gives_null_and_keeps_the_failure() -> None:
     assert done.steps["whole"].output == {"x": None}
     assert codes(done) == {"a": "tool-error", "part": "reference-missing"}
     assert done.steps["part"].error == Failure(
-        "reference-missing",
-        "${a.id}: the output is null, not an object.",
-        "/args/x",
+        "reference-missing", "${a.id}: the output is null, not an object.", "/args/x"
     )
     [event] = [e for e in sink.of(StepSucceeded) if e.step == "a"]
     assert event.output is None

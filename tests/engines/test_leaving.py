@@ -26,9 +26,7 @@ from toolplan.plan.model import Plan, Ref, Step
 from toolplan.testing import Gives, Hangs, Raises, RecordingSink, ScriptedTools
 
 
-async def test_a_run_that_leaves_waits_for_its_open_call_starting_no_other(
-    stores: Stores,
-) -> None:
+async def test_a_run_that_leaves_waits_for_its_open_call_starting_no_other(stores: Stores) -> None:
     tools = ScriptedTools()
     release = asyncio.Event()
     tools.add("slow", Gives(1, until=release))

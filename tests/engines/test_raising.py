@@ -139,9 +139,7 @@ def test_there_are_sixty_kinds() -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: getattr(kind, "__name__", "kind"))
-def test_whatever_a_tool_raises_fails_its_step_alone(
-    kind: Callable[[], BaseException],
-) -> None:
+def test_whatever_a_tool_raises_fails_its_step_alone(kind: Callable[[], BaseException]) -> None:
     tools = scripted(fail=Raises(kind()), fine=Gives({"n": 1}), echo=None)
     done, _ = ran(
         tools,

@@ -38,10 +38,7 @@ class World:
         self.results: dict[str, Json] = {"inbox": copied(MAILS), **results}
         rows: Json = {
             "type": "array",
-            "items": {
-                "type": "object",
-                "properties": {"sender": TEXT, "n": {"type": "number"}},
-            },
+            "items": {"type": "object", "properties": {"sender": TEXT, "n": {"type": "number"}}},
         }
         sent: Json = {"type": "object", "properties": {"id": TEXT}}
         self.tools = Toolbox(
@@ -280,9 +277,7 @@ def test_an_approver_can_be_asked_when_a_run_is_resumed(stores: Stores) -> None:
     journal.close()
 
 
-async def test_a_cancelled_question_makes_no_call_and_its_run_is_resumable(
-    stores: Stores,
-) -> None:
+async def test_a_cancelled_question_makes_no_call_and_its_run_is_resumable(stores: Stores) -> None:
     world, journal = World(), stores.open()
     plan = world.plan(*MAIL)
 

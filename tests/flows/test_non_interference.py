@@ -274,10 +274,7 @@ def _read(text: str, instruction: str) -> Json:
 
 
 KEEP: Final = Tool(
-    "keep",
-    "",
-    {"type": "object", "properties": {"one": {}, "other": {}}},
-    effects=Effects.WRITE,
+    "keep", "", {"type": "object", "properties": {"one": {}, "other": {}}}, effects=Effects.WRITE
 )
 WORLD: Final = World()
 OWN: Final = Toolbox(

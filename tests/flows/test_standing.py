@@ -78,13 +78,7 @@ def note(**args: Json) -> dict[str, Json]:
 
 @pytest.mark.parametrize(
     "given",
-    [
-        note(),
-        note(mode="more"),
-        note(tags=["a", "b"]),
-        note(text="42"),
-        note(path="notes/x"),
-    ],
+    [note(), note(mode="more"), note(tags=["a", "b"]), note(text="42"), note(path="notes/x")],
 )
 def test_a_call_within_the_bounds_runs_unasked(given: dict[str, Json], tmp_path: Path) -> None:
     journal = Journal(tmp_path / "runs.sqlite")
@@ -203,14 +197,8 @@ def test_the_rest_of_the_policy_counts_as_well() -> None:
         ("[unasked.note]\narg.x = 'any'", "no 'arg' in [unasked.note]"),
         ("[unasked.note]\nargs.path = 'trusted'", "'path' is not a JSON Schema"),
         ("[unasked.note]\nargs.path = ['any']", "'path' is not a JSON Schema"),
-        (
-            "[unasked.note]\nargs.path = { needs = 'plain' }",
-            "passes: 'needs'",
-        ),
-        (
-            "[unasked.note]\nargs.path = { or = { type = 'string' } }",
-            "passes: 'or'",
-        ),
+        ("[unasked.note]\nargs.path = { needs = 'plain' }", "passes: 'needs'"),
+        ("[unasked.note]\nargs.path = { or = { type = 'string' } }", "passes: 'or'"),
         ("[unasked.note]\nargs.path = { type = 'string', regex = 'a' }", "unknown keyword"),
         ("[unasked.note]\nargs.text = { items = { max = 1 } }", "unknown keyword"),
         ("[unasked.note]\nargs.path = { type = 'txt' }", "not a usable JSON Schema"),

@@ -68,9 +68,7 @@ def test_what_comes_after_a_stop_waits_for_what_came_before_it() -> None:
     asyncio.run(test())
 
 
-def test_a_thread_that_failed_starts_with_the_next_work(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_thread_that_failed_starts_with_the_next_work(monkeypatch: pytest.MonkeyPatch) -> None:
     async def test() -> None:
         worker, done = WriterThread(), asyncio.Event()
         loop = asyncio.get_running_loop()

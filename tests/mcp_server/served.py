@@ -47,10 +47,7 @@ WRITES: Json = {
     ],
 }
 
-SAID: Json = {
-    "toolplan": 1,
-    "steps": [{"id": "mail", "tool": "send", "args": {"to": "ann"}}],
-}
+SAID: Json = {"toolplan": 1, "steps": [{"id": "mail", "tool": "send", "args": {"to": "ann"}}]}
 """A plan with effects whose values stand in it."""
 
 Era = Literal["auto", "legacy"]

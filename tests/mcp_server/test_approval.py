@@ -35,9 +35,7 @@ async def test_an_unapproved_effect_is_refused_with_all_a_person_must_know(tmp_p
     assert tools.calls == []
 
 
-async def test_ten_requests_at_once_make_one_waiting_run_even_after_restart(
-    tmp_path: Path,
-) -> None:
+async def test_ten_requests_at_once_make_one_waiting_run_even_after_restart(tmp_path: Path) -> None:
     tools = scripted()
     names: set[str] = set()
     for _ in range(2):
@@ -62,9 +60,7 @@ async def test_two_servers_that_are_asked_at_once_make_one_waiting_run(tmp_path:
     assert tools.calls == []
 
 
-async def test_the_run_waits_in_the_journal_until_it_is_approved_there(
-    tmp_path: Path,
-) -> None:
+async def test_the_run_waits_in_the_journal_until_it_is_approved_there(tmp_path: Path) -> None:
     tools = scripted()
     async with serving(tmp_path, tools.toolbox) as served:
         result = await served.refused("run", plan=WRITES)
@@ -217,12 +213,7 @@ async def test_a_run_whose_tools_are_not_allowed_or_are_others_here_is_not_gone_
 
 
 async def through_a_client(
-    folder: Path,
-    person: Person,
-    era: Era,
-    *,
-    elicit: bool = True,
-    plan: Json = SAID,
+    folder: Path, person: Person, era: Era, *, elicit: bool = True, plan: Json = SAID
 ) -> tuple[Any, list[str], bool]:
     tools = scripted()
 

@@ -170,8 +170,7 @@ def test_tokens_hosts_and_origins_of_the_server_are_let_through(
 
 
 @pytest.mark.parametrize(
-    "origin",
-    ["https://evil.example", "null", "http://localhost:3000", "http://127.0.0.1:8723", ""],
+    "origin", ["https://evil.example", "null", "http://localhost:3000", "http://127.0.0.1:8723", ""]
 )
 def test_pages_of_another_origin_may_not_use_it(origin: str) -> None:
     """H05, H06."""

@@ -54,9 +54,7 @@ async def test_a_client_that_leaves_does_not_stop_its_run(tmp_path: Path) -> Non
         assert await over(served, only_run(served)) is RunState.SUCCEEDED
 
 
-async def test_a_run_can_be_watched_later_where_a_client_waits_only_so_long(
-    tmp_path: Path,
-) -> None:
+async def test_a_run_can_be_watched_later_where_a_client_waits_only_so_long(tmp_path: Path) -> None:
     tools, free = held()
     async with serving(tmp_path, tools.toolbox) as served:
         begun = await served.call("run", plan=TWO, wait_s=0.1)

@@ -22,12 +22,7 @@ YES: tuple[Action, Json] = "accept", {"make_calls": True}
 
 
 async def run_with(
-    folder: Path,
-    person: Person | None,
-    era: Era,
-    plan: Json = WRITES,
-    *,
-    elicit: bool = True,
+    folder: Path, person: Person | None, era: Era, plan: Json = WRITES, *, elicit: bool = True
 ) -> tuple[Any, list[Json]]:
     """Return what a client gets for `run`, and what was sent."""
     tools = scripted(Gives({"data": ["ann", HOSTILE]}))
@@ -116,17 +111,12 @@ async def test_asking_again_makes_no_second_run_and_a_terminal_decides(tmp_path:
         assert len(served.journal.runs()) == 1
         assert tools.args_of("send") == []
         ended = await resume(
-            first["run"],
-            tools.toolbox,
-            journal=served.journal,
-            consents={"mail": Consent(True)},
+            first["run"], tools.toolbox, journal=served.journal, consents={"mail": Consent(True)}
         )
         assert ended.succeeded
 
 
-async def test_an_answer_counts_once_and_only_in_the_request_it_is_about(
-    tmp_path: Path,
-) -> None:
+async def test_an_answer_counts_once_and_only_in_the_request_it_is_about(tmp_path: Path) -> None:
     tools = scripted()
     tools.add("other", effects=Effects.WRITE)
     yes = ElicitResult(action="accept", content={"make_calls": True})

@@ -50,11 +50,7 @@ def test_a_context_has_the_shape_of_f000_39() -> None:
     assert memory.recall("s", "FACILITY") == {
         "semantic": [{"text": "Get facilities in Berlin", "score": 1.0}],
         "episodic": [
-            {
-                "query": "Get facilities in Berlin",
-                "timestamp": "2025-10-12T06:00:00Z",
-                "plan": PLAN,
-            }
+            {"query": "Get facilities in Berlin", "timestamp": "2025-10-12T06:00:00Z", "plan": PLAN}
         ],
         "entities": ["facility", "location:Berlin"],
     }

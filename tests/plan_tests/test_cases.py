@@ -67,11 +67,7 @@ def test_a_file_is_read(tmp_path: Path) -> None:
             r"Expected `array`, got `str` - at `\$.tests\[1\].expect.tools`",
         ),
         ("id: f, tool", "id: f, tol", r"includes is not a plan. /steps/0"),
-        (
-            "question: Which",
-            "asked: Which",
-            r"unknown field `asked` - at `\$.tests\[1\]`",
-        ),
+        ("question: Which", "asked: Which", r"unknown field `asked` - at `\$.tests\[1\]`"),
         ("tests:", "tests: [", "demo.plans.yaml:"),
     ],
 )

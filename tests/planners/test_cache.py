@@ -26,10 +26,7 @@ def test_what_worked_is_given_again_without_asking() -> None:
     assert plan_of(again) == plan_of(first)
     assert inner.asked == ["rejected shipments"]
     assert planner.cache.stats().size == 1
-    assert metadata_of(again)["cached_from"] == {
-        "question": "rejected shipments",
-        "today": TODAY,
-    }
+    assert metadata_of(again)["cached_from"] == {"question": "rejected shipments", "today": TODAY}
 
 
 def test_what_was_only_proposed_or_is_dropped_is_asked_for_again() -> None:

@@ -51,9 +51,7 @@ def test_a_failure_decides_who_is_next(codes: str, calls: list[int], pauses: lis
 
 
 @pytest.mark.parametrize("others", [[], [ScriptedEndpoint("b", says("Hello"))]])
-def test_a_cut_reply_continues_with_the_next_or_same_model(
-    others: list[ScriptedEndpoint],
-) -> None:
+def test_a_cut_reply_continues_with_the_next_or_same_model(others: list[ScriptedEndpoint]) -> None:
     """C-08: a transport error is retried."""
     cut = [Text("He"), *fails("llm-stream-cut", "It broke off.")]
     chain = Chained([ScriptedEndpoint("a", cut, says("Hello")), *others])

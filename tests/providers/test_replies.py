@@ -101,8 +101,7 @@ def test_an_end_without_a_blank_line_is_an_end_where_http_says_so() -> None:
 
 
 @pytest.mark.parametrize(
-    ("reply", "code"),
-    [(Says("{", finish="length"), "llm-truncated"), (Refuses(), "llm-refused")],
+    ("reply", "code"), [(Says("{", finish="length"), "llm-truncated"), (Refuses(), "llm-refused")]
 )
 def test_what_an_endpoint_that_does_not_stream_says_is_judged_as_any_reply(
     reply: Says | Refuses, code: str
@@ -119,9 +118,7 @@ def test_one_byte_at_a_time_is_as_good_as_all_at_once() -> None:
 
 
 @pytest.mark.parametrize("streamed", [True, False])
-def test_thoughts_in_tags_are_part_of_the_text_as_planner_models_write_them(
-    streamed: bool,
-) -> None:
+def test_thoughts_in_tags_are_part_of_the_text_as_planner_models_write_them(streamed: bool) -> None:
     """F002-3: `<think>…</think><plan>…</plan>` is read by the dialect, not by the library."""
     text = "<think>first</think><plan>[]</plan>"
     pieces = ("<think>", "first", "</think>", "<plan>[]</plan>")
@@ -146,11 +143,7 @@ FAULTS: dict[str, tuple[Script, str, int]] = {
     ),
     "L06 reset": (Sent("Hello there", cut_at=400, reset=True), "llm-stream-cut", 3),
     "L06 no reason to end": (Says("Hello", finish=None), "llm-stream-cut", 1),
-    "L06 not closed": (
-        Sent(Says("Hello", done=False), framing="close"),
-        "llm-stream-cut",
-        3,
-    ),
+    "L06 not closed": (Sent(Says("Hello", done=False), framing="close"), "llm-stream-cut", 3),
     "L08 429": (Fails(429), "llm-rate-limit", 3),
     "L08 quota": (Fails(429, code="insufficient_quota"), "llm-rate-limit", 1),
     "L09 500": (Fails(500), "llm-unavailable", 3),
@@ -393,9 +386,7 @@ def test_only_headers_that_are_named_leave() -> None:
     }
 
 
-def test_what_the_environment_holds_for_libraries_stays(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_what_the_environment_holds_for_libraries_stays(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in (
         "OPENAI_API_KEY",
         "OPENAI_ORG_ID",

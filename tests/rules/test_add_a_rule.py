@@ -176,8 +176,7 @@ def test_rules_may_be_named_at_every_way_in(offer: Offer) -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "says"),
-    [("NO_RULE", "is not a Rule"), ("AGAIN", "a second rule 'unknown-tool'")],
+    ("value", "says"), [("NO_RULE", "is not a Rule"), ("AGAIN", "a second rule 'unknown-tool'")]
 )
 def test_what_is_no_rule_or_a_second_one_is_refused(offer: Offer, value: str, says: str) -> None:
     offer(odd=value)

@@ -151,9 +151,7 @@ def test_a_plan_wrong_in_very_many_names_is_given_no_more_offers() -> None:
         {"lines": Ref("c")},
     ],
 )
-def test_arguments_beside_references_are_checked_by_one_schema_each(
-    args: dict[str, Value],
-) -> None:
+def test_arguments_beside_references_are_checked_by_one_schema_each(args: dict[str, Value]) -> None:
     step = Step("a", "order_create", args)
     schema = TOOLS["order_create"].input
     assert schema.of_parts is not None

@@ -14,10 +14,7 @@ DOCUMENTS: list[dict[str, Any]] = [
         "name": "act",
         "input_schema": {
             "type": "object",
-            "properties": {
-                "text": {},
-                "sql": {"type": "string", "x-literal": True},
-            },
+            "properties": {"text": {}, "sql": {"type": "string", "x-literal": True}},
         },
         "output_schema": {
             "type": "object",

@@ -108,10 +108,7 @@ def described(**operations: dict[str, Any]) -> dict[str, Any]:
 @pytest.mark.parametrize("method", ["post", "put", "patch", "delete"])
 @pytest.mark.parametrize(
     "hint",
-    [
-        {"x-toolplan-effects": "read"},
-        {"x-toolplan-effects": "read", "x-toolplan-idempotent": True},
-    ],
+    [{"x-toolplan-effects": "read"}, {"x-toolplan-effects": "read", "x-toolplan-idempotent": True}],
     ids=json.dumps,
 )
 def test_no_document_can_say_that_a_writing_method_reads(method: str, hint: dict[str, Any]) -> None:

@@ -244,9 +244,7 @@ def test_a_tool_with_another_digest_begins_anew(kept: LearnedSchemas) -> None:
     assert kept.schema("other") is None
 
 
-def test_tools_that_gave_something_long_ago_are_forgotten(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_tools_that_gave_something_long_ago_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("toolplan.tools.learned.MOST_TOOLS", 3)
     times = iter(range(100))
     with LearnedSchemas(":memory:", clock=lambda: float(next(times))) as kept:

@@ -78,10 +78,7 @@ def test_a_true_summary_is_shown_as_it_is_written() -> None:
 
 @pytest.mark.parametrize(
     ("form", "number", "name"),
-    [
-        ("plain", "42 % [?]", "ACME-9 [?]"),
-        ("markdown", "~~42 %~~ ⚠", "~~ACME-9~~ ⚠"),
-    ],
+    [("plain", "42 % [?]", "ACME-9 [?]"), ("markdown", "~~42 %~~ ⚠", "~~ACME-9~~ ⚠")],
 )
 def test_a_wrong_number_and_invented_identity_are_marked(form: str, number: str, name: str) -> None:
     """The must-show line of issue 5."""
@@ -131,9 +128,7 @@ def test_without_a_model_the_computed_answer_stands() -> None:
 @pytest.mark.parametrize(
     "code", ["llm-timeout", "llm-auth", "llm-truncated", "llm-budget", "llm-refused"]
 )
-def test_where_the_model_fails_the_computed_answer_is_used_and_the_reason_shown(
-    code: str,
-) -> None:
+def test_where_the_model_fails_the_computed_answer_is_used_and_the_reason_shown(code: str) -> None:
     """2.10: degradation that is really there."""
     summary = summarised(ModelError(code, "The model is away.", "Wait."))
     assert summary.text.startswith(ran()[0].text)

@@ -35,12 +35,7 @@ def agent(
     """Return a planner on the seed's day, whose waits take no time."""
     assert background is None or isinstance(background, MCPServer | Said)
     return PlannerAgent(
-        provider,
-        background,
-        settings,
-        clock=lambda: NOW,
-        today=lambda: TODAY,
-        sleep=naps or Naps(),
+        provider, background, settings, clock=lambda: NOW, today=lambda: TODAY, sleep=naps or Naps()
     )
 
 

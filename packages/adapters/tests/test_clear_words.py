@@ -40,10 +40,7 @@ QUERIES: list[tuple[str, list[tuple[str, Json]]]] = [
         "Get contaminated shipments from Berlin facilities",
         [
             ("facilities_list", {"location": "Berlin"}),
-            (
-                "shipments_list",
-                {"has_contaminants": True, "facility_id": "${step[0].data.*.id}"},
-            ),
+            ("shipments_list", {"has_contaminants": True, "facility_id": "${step[0].data.*.id}"}),
         ],
     ),
 ]

@@ -28,8 +28,7 @@ async def test_two_calls_in_one_message_run_at_the_same_time_and_are_both_answer
     scripted.add("left", Gives({"n": 1}, until=both))
     scripted.add("right", Gives({"n": 2}, until=both))
     talked = Conversation(
-        {"waste": scripted.toolbox},
-        expert=[calls(("left", {}), ("right", {})), says("Both.")],
+        {"waste": scripted.toolbox}, expert=[calls(("left", {}), ("right", {})), says("Both.")]
     )
     talking = asyncio.create_task(talked.says("Both, please"))
     await scripted.started("left")
@@ -85,9 +84,7 @@ def test_a_call_that_fails_is_answered_with_its_error_and_assessed() -> None:
 
 def test_one_wrong_call_keeps_its_neighbours_from_being_made() -> None:
     """F004-9: input that is refused made no call, and each call learns why."""
-    talked = Conversation(
-        expert=[calls(("weigh_all", {}), ("facilities", {})), says("Sorry.")],
-    )
+    talked = Conversation(expert=[calls(("weigh_all", {}), ("facilities", {})), says("Sorry.")])
     state = talk(talked, "How many shipments?")
     assert talked.waste.calls == []
     wrong, neighbour = answers(state)

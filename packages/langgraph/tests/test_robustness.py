@@ -72,10 +72,7 @@ def test_whatever_an_expert_says_the_graph_ends_or_asks_a_person(
     said: list[dict[str, Json]], completed: bool
 ) -> None:
     """F004-8 to F004-12: it never loops, and every call is answered."""
-    talked = Conversation(
-        expert=[json.dumps(each) for each in said],
-        assessor=[done(completed)],
-    )
+    talked = Conversation(expert=[json.dumps(each) for each in said], assessor=[done(completed)])
     state = talk(talked, "How many?")
     ended = state.get("stopped") is not None or state.get("planner_result") is None
     assert ended or talked.interrupts
@@ -147,7 +144,7 @@ def test_a_caller_gives_messages_and_nothing_else() -> None:
 def test_an_integer_that_no_checkpointer_keeps_goes_back_to_the_model() -> None:
     """F004-9: the conversation can be kept whatever is said."""
     talked = Conversation(
-        expert=[calls(("shipments", {"n": 2**70})), calls(("shipments", {"n": 2**63}))],
+        expert=[calls(("shipments", {"n": 2**70})), calls(("shipments", {"n": 2**63}))]
     )
     talk(talked, "How many?")
     assert "more than 64 bits" in asked(talked.expert, 1)

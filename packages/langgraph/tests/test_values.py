@@ -57,9 +57,7 @@ def office(tmp_path: Path) -> Generator[Office]:
     made.journal.close()
 
 
-async def test_each_call_is_shown_with_values_and_made_once_it_is_allowed(
-    office: Office,
-) -> None:
+async def test_each_call_is_shown_with_values_and_made_once_it_is_allowed(office: Office) -> None:
     _, first = await office.asked(asking())
     assert (office.sent, len(office.tools.args_of("inbox"))) == ([], 1)
     (effect,) = first["effects"]

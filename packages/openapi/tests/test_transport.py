@@ -204,9 +204,7 @@ async def test_a_read_whose_connection_breaks_is_tried_again() -> None:
         reply(200, b"x", "Content-Encoding: br"),
     ],
 )
-async def test_an_unusable_answer_fails_a_read_and_leaves_effects_in_doubt(
-    said: bytes,
-) -> None:
+async def test_an_unusable_answer_fails_a_read_and_leaves_effects_in_doubt(said: bytes) -> None:
     _, error = await failed("read", said)
     assert type(error) is ToolError
     assert str(error).startswith("The service answered 200, but ")

@@ -269,10 +269,7 @@ def test_many_rows_are_loaded_in_parts() -> None:
 SCALARS: dict[str, tuple[dict[str, Json], st.SearchStrategy[Any]]] = {
     "text": ({"type": "string"}, st.text(st.characters(exclude_categories=["Cs"]), max_size=8)),
     "whole": ({"type": "integer"}, st.integers(-(2**63), 2**63 - 1)),
-    "number": (
-        {"type": "number"},
-        st.floats(-1e100, 1e100) | st.integers(-(2**53), 2**53),
-    ),
+    "number": ({"type": "number"}, st.floats(-1e100, 1e100) | st.integers(-(2**53), 2**53)),
     "flag": ({"type": "boolean"}, st.booleans()),
     "day": ({"type": "string", "format": "date"}, st.dates().map(lambda d: d.isoformat())),
     "moment": (

@@ -176,10 +176,7 @@ async def test_runs_are_found_by_state_tool_day_and_text(tmp_path: Path) -> None
 async def test_a_tool_that_reads_can_be_tried_and_no_other(tmp_path: Path) -> None:
     async with browsing(tmp_path) as browser:
         listed = (await browser.get("tools"))["tools"]
-        assert {each["name"]: each["can_try"] for each in listed} == {
-            "people": True,
-            "send": False,
-        }
+        assert {each["name"]: each["can_try"] for each in listed} == {"people": True, "send": False}
         tried = await browser.post("tools/people/try", {"args": {"team": "${x}"}})
         assert tried["output"] == {"data": ["ann", "bob"]}
         assert browser.tools.args_of("people") == [{"team": "${x}"}]

@@ -197,9 +197,7 @@ def test_the_key_is_a_file_of_its_owner_and_stays_the_same(tmp_path: Path) -> No
         session_key(None, tmp_path / "new")
 
 
-async def test_the_page_has_a_policy_without_inline_scripts_or_origins(
-    tmp_path: Path,
-) -> None:
+async def test_the_page_has_a_policy_without_inline_scripts_or_origins(tmp_path: Path) -> None:
     folder = tmp_path / "page"
     (folder / "assets").mkdir(parents=True)
     (folder / "index.html").write_text("<html><head></head><body></body></html>", "utf-8")

@@ -349,9 +349,7 @@ def test_what_was_committed_unseen_is_not_written_twice(tables: Tables) -> None:
     assert caught.value.code == "run-exists"
 
 
-def test_a_taken_name_of_a_run_is_refused_although_a_connection_was_lost(
-    tables: Tables,
-) -> None:
+def test_a_taken_name_of_a_run_is_refused_although_a_connection_was_lost(tables: Tables) -> None:
     opened(tables).accept("r", "digest", RECORD, first())
     journal = opened(tables)
     tables.execute(

@@ -31,8 +31,7 @@ GOOD = '{"toolplan": 1, "steps": [{"id": "a", "tool": "bookings", "args": {"mont
 @toolplan.tool(effects="read")
 def bookings(
     month: Annotated[
-        str,
-        Field(description="The month, as 2026-10. Not a day.", pattern=r"^\d{4}-\d{2}$"),
+        str, Field(description="The month, as 2026-10. Not a day.", pattern=r"^\d{4}-\d{2}$")
     ],
     state: Annotated[
         Literal["open", "paid"] | None, Field(description="Only bookings in this state")

@@ -83,8 +83,7 @@ ODD: Final = {
     "id as text": Odd(f'{{"jsonrpc":"2.0","id":"ID","result":{FINE}}}', "fine"),
     "id as a fraction": Odd(f'{{"jsonrpc":"2.0","id":ID.0,"result":{FINE}}}', "fine"),
     "id null in an error": Odd(
-        '{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"bad line"}}',
-        words="bad line",
+        '{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"bad line"}}', words="bad line"
     ),
     "no id in an error": Odd('{"jsonrpc":"2.0","error":"bad line"}', words="bad line"),
     "id null in a result": Odd(

@@ -97,10 +97,7 @@ def test_secrets_are_in_no_text_of_a_server() -> None:
         ({"url": "ftp://h"}, "http or https address"),
         ({"url": "http://"}, "http or https address"),
         ({"url": "http://h", "headers": {"A": "b\r\nC: d"}}, "not a header"),
-        (
-            {"url": "http://h", "transport": "carrier-pigeon"},
-            ".transport: Input should be",
-        ),
+        ({"url": "http://h", "transport": "carrier-pigeon"}, ".transport: Input should be"),
         ({"command": "x", "type": "http"}, "takes 'url', not 'command'"),
         ({"command": "x", "arg": []}, "'arg' is not known. Did you mean 'args'"),
         ({"command": "x", "timeout_s": 0}, ".timeout_s: Input should be greater than 0"),

@@ -219,11 +219,7 @@ def test_a_skill_says_which_outputs_the_user_is_shown() -> None:
 
     assert output(shown) == {"verdict": "${T2.verdict}", "deeper": "${T2.deeper.a}"}
     assert output(same_roots) == {"deeper.a": "${T2.deeper.a}", "deeper.b": "${T2.deeper.b}"}
-    assert output(nothing_short) == {
-        "a.x": "${T2.a.x}",
-        "a.y": "${T2.a.y}",
-        "x.x": "${T2.x.x}",
-    }
+    assert output(nothing_short) == {"a.x": "${T2.a.x}", "a.y": "${T2.a.y}", "x.x": "${T2.x.x}"}
     both = output(shown, other)
     assert isinstance(both, dict)
     assert list(both) == ["judge", "jury"]
