@@ -167,8 +167,7 @@ def test_a_plan_with_effects_needs_approval() -> None:
 
 def test_a_failed_run_with_effects_is_not_tried_again() -> None:
     plan = draft({"id": "a", "tool": "write"}, {"id": "b", "tool": "bad", "after": ["a"]})
-    planner = ScriptedPlanner(plan, GOOD)
-    app = App(TOOLS, planner)
+    app = App(TOOLS, ScriptedPlanner(plan, GOOD))
     assert not asyncio.run(app.ask("do it", today="2025-10-12", approve=approve)).succeeded
     assert CALLS == ["write", "bad"]
 

@@ -137,8 +137,7 @@ def test_a_link_may_name_a_node_by_its_number() -> None:
 
 @pytest.mark.parametrize("end", ["Output", "<node-9>", 9, -1, None, ["a"], True])
 def test_a_link_to_no_node_is_an_error(end: Json) -> None:
-    parsed = parse(("a", {}), ("b", {}), links=[link("a", end)])
-    [found] = parsed.diagnostics
+    [found] = parse(("a", {}), ("b", {}), links=[link("a", end)]).diagnostics
     assert found.code in ("unknown-step", "field-type")
     assert (found.severity, found.pointer, found.step) == (
         Severity.ERROR, "/task_links/0/target", "s0",

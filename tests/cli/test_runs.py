@@ -343,8 +343,7 @@ def test_a_dry_run_calls_nothing_and_says_what_would_go_wrong(folder: Path, call
     plan["steps"][1]["for_each"] = [{"mail": "ann"}]
     plan["steps"][1]["args"] = {"to": "${item.nothing}"}
     (folder / "plan.json").write_text(json.dumps(plan))
-    wrong = call(*words(folder, "--dry-run", "--json"), code=1)
-    (fault,) = wrong.json["faults"]
+    (fault,) = call(*words(folder, "--dry-run", "--json"), code=1).json["faults"]
     assert fault["step"] == "s"
     assert ledger(folder) == ["ann", "bob"]
 

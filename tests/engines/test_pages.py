@@ -78,8 +78,7 @@ def test_a_cursor_leads_from_page_to_page() -> None:
 
 def test_pages_count_towards_the_limit_of_calls() -> None:
     tools = tools_of(page_of)
-    result = ran(tools, limits=Limits(calls=3))
-    failure = result.steps["a"].error
+    failure = ran(tools, limits=Limits(calls=3)).steps["a"].error
     assert failure is not None
     assert failure.code == "too-many-calls"
     assert len(tools.calls) == 1
@@ -119,8 +118,7 @@ def test_the_first_page_in_order_that_fails_fails_the_step() -> None:
             raise ToolError(f"no page {page}")
         return page_of(args)
 
-    result = ran(tools_of(bad))
-    failure = result.steps["a"].error
+    failure = ran(tools_of(bad)).steps["a"].error
     assert failure is not None
     assert failure.message == "no page 3"
 

@@ -125,8 +125,7 @@ def test_a_tool_whose_process_dies_fails_its_step_and_nothing_else() -> None:
             pool.shutdown(wait=False)
 
     dying = Tool("die", "Dies.", {"type": "object"}, effects=Effects.READ, call=die)
-    tools = scripted(fine=Gives({"n": 1}))
-    box = tools.toolbox.with_tools(dying)
+    box = scripted(fine=Gives({"n": 1})).toolbox.with_tools(dying)
     plan = execution_plan(Plan((Step("bad", "die"), Step("good", "fine"))))
     done = asyncio.run(run(plan, box))
     assert done.steps["bad"].state is StepState.FAILED

@@ -160,6 +160,5 @@ def test_a_server_of_mcp_states_labels_in_the_meta_of_its_results(
         for policy, wrong in (({"trusted": {"outputs": ["it.look"]}}, fails), ({}, False)):
             checked = compile_plan(plan, tools=box, policy=Policy.from_json(policy)).plan
             assert checked is not None
-            done = asyncio.run(run(checked, box))
-            error = done.steps["a"].error
+            error = asyncio.run(run(checked, box)).steps["a"].error
             assert (error.code if error else "") == ("stated-label" if wrong else "")

@@ -213,8 +213,7 @@ async def test_a_run_that_is_over_is_shown_as_it_is_and_not_made_again(tmp_path:
 async def test_too_many_runs_at_once_are_refused(tmp_path: Path) -> None:
     """H22."""
     free = asyncio.Event()
-    tools = scripted(Hangs(until=free))
-    async with serving(tmp_path, tools.toolbox) as served:
+    async with serving(tmp_path, scripted(Hangs(until=free)).toolbox) as served:
         for _ in range(MOST_RUNS):
             await served.call("run", plan=READS, wait_s=0)
         result = await served.refused("run", plan=READS)

@@ -142,8 +142,7 @@ def test_a_query_is_words_and_never_syntax(query: str) -> None:
 
 
 def test_names_of_sessions_do_not_stand_in_the_file(tmp_path: Path) -> None:
-    memory = filled(tmp_path / "memory", **{"ada@example.org": ["x"]})
-    memory.close()
+    filled(tmp_path / "memory", **{"ada@example.org": ["x"]}).close()
     assert b"ada@example" not in (tmp_path / "memory").read_bytes()
 
 

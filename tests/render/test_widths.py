@@ -286,8 +286,7 @@ def test_no_progress_cuts_or_breaks_a_value(data: DRAW) -> None:
 def test_every_view_is_looked_at() -> None:
     found: set[str] = set()
     for module in pkgutil.iter_modules(toolplan.show.__path__, "toolplan.show."):
-        loaded = importlib.import_module(module.name)
-        for name, value in vars(loaded).items():
+        for name, value in vars(importlib.import_module(module.name)).items():
             if (
                 isinstance(value, type)
                 and callable(vars(value).get("lines"))

@@ -320,8 +320,7 @@ def test_only_arazzo_has_choices() -> None:
 
 def test_a_called_step_is_shown_where_it_is_written() -> None:
     text = RENT.replace("operationId: placeOrder", "operationId: placeOdrer")
-    dialect = known_dialect("arazzo?who=Ada")
-    found = dialect.locate(text, "/steps/1/tool")
+    found = known_dialect("arazzo?who=Ada").locate(text, "/steps/1/tool")
     assert found is not None
     assert text[found.start : found.end] == "operationId: placeOdrer"
 

@@ -189,8 +189,7 @@ def test_an_interrupted_program_leaves_no_process() -> None:
             print("interrupted", len(_database.STARTED))
         print(tool.compute_output({{"sql": "SELECT 1 AS n"}}, {{}}).problems)
     """
-    done = ran(program(script))
-    pid, interrupted, problems = done.stdout.splitlines()
+    pid, interrupted, problems = ran(program(script)).stdout.splitlines()
     assert interrupted == "interrupted 0"
     assert problems == "()"
     _until(lambda: not Path(f"/proc/{pid}").exists())

@@ -75,5 +75,4 @@ def test_a_pool_is_named_and_no_table_is_made(
             SharedJournal(address)
         assert error.value.code == "journal-pooled"
         assert "without the pool" in (error.value.help or "")
-    direct = SharedJournal(postgres.schema())
-    direct.close()
+    SharedJournal(postgres.schema()).close()

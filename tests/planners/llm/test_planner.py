@@ -311,8 +311,7 @@ def test_steps_that_only_read_start_while_the_plan_is_written() -> None:
 
 def test_an_eager_plan_that_is_wrong_is_asked_for_again() -> None:
     wrong = GOOD.replace('"has_contaminants"', '"with_contaminants"')
-    planner = LLMPlanner(ScriptedModel([wrong, GOOD]))
-    app = App(TOOLS, planner)
+    app = App(TOOLS, LLMPlanner(ScriptedModel([wrong, GOOD])))
     asked = asyncio.run(app.ask("what?", today=TODAY, eager=True))
     assert asked.succeeded
     assert len(asked.attempts) == 2
