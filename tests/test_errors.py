@@ -1,5 +1,7 @@
 """What Python prints of an error that nobody catches."""
 
+from __future__ import annotations
+
 import ast
 import re
 import traceback
@@ -9,8 +11,9 @@ from typing import Final
 import pytest
 
 import toolplan
-from toolplan import OutcomeUnknown, ToolError, ToolplanError
+from toolplan.base.errors import ToolplanError
 from toolplan.cli.terminal import CommandError
+from toolplan.schema.tool import OutcomeUnknown, ToolError
 from toolplan.tools.mcp.source import SignInNeeded
 
 APP: Final = Path(__file__).parents[1] / "src" / "toolplan" / "app"

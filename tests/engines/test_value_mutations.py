@@ -1,5 +1,7 @@
 """Values that change between the table that a person has seen and the call: none is called."""
 
+from __future__ import annotations
+
 import copy
 import json
 import random
@@ -15,12 +17,13 @@ from tests.engines.test_approval_mutations import mutated
 from tests.engines.test_staged import World, staged, step
 from tests.sizes import share_of
 from tests.stores import Stores
-from toolplan import Tool, ToolplanError
+from toolplan.base.errors import ToolplanError
 from toolplan.events import ConsentGiven, Event, StepSucceeded
 from toolplan.plan.model import Literal, Plan, Step
 from toolplan.plan.path import Json
 from toolplan.policy.approval import digest_of
 from toolplan.policy.consent import Effect, call_digest, is_as_shown
+from toolplan.schema.tool import Tool
 
 MUTATIONS: Final = share_of(10_000)
 ROWS: Final[list[Json]] = [

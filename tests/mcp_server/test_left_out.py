@@ -1,5 +1,7 @@
 """A server that cannot be used is named to the client: its tools are not missing without a word."""
 
+from __future__ import annotations
+
 import json
 import sys
 from pathlib import Path

@@ -1,5 +1,7 @@
 """The keys of stored plans."""
 
+from __future__ import annotations
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st

@@ -14,10 +14,11 @@ from hypothesis import strategies as st
 
 import toolplan
 from packages.sql.tests.sql_support import SQL
-from toolplan import Toolbox, ToolError, check
 from toolplan.app.resume import day_at
+from toolplan.compiler import check
 from toolplan.plan.canonical import load
 from toolplan.plan.path import Json
+from toolplan.schema.tool import Toolbox, ToolError
 
 BERLIN = "Europe/Berlin"
 
