@@ -175,7 +175,7 @@ def test_what_is_no_provider_is_refused_at_once() -> None:
 INVALID = "Invalid plan structure"
 
 
-def dependency(step: Json, index: int, *, id: str) -> ParameterSet:
+def dependency(step: Mapping[str, Json], index: int, *, id: str) -> ParameterSet:
     words = f"Invalid dependency index: {index}"
     return pytest.param(plan_text(step), PlanDependencyError, [words], id=id)
 
