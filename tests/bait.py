@@ -1,7 +1,5 @@
 """A socket and a file that nothing may touch, for scripts that are run beside them."""
 
-from __future__ import annotations
-
 import socket
 import subprocess
 import sys

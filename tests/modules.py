@@ -1,7 +1,5 @@
 """All modules of the package, and of the distributions beside it."""
 
-from __future__ import annotations
-
 import importlib
 import pkgutil
 from collections.abc import Iterator

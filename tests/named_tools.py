@@ -1,7 +1,5 @@
 """Tools by name, for tests whose tools need no closing."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from toolplan.schema.tool import Toolbox

@@ -5,8 +5,6 @@ are there (also to ones written later), no cycle. What the references meet at ru
 chance on purpose: lists, scalars, nulls and things that are not there.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from functools import cache
@@ -14,6 +12,7 @@ from graphlib import TopologicalSorter
 
 from hypothesis import strategies as st
 
+from toolplan import ExecutionPlan, Policy
 from toolplan.plan.model import (
     DEFAULT_MAX_PAGES,
     Literal,
@@ -30,9 +29,7 @@ from toolplan.plan.model import (
     template,
 )
 from toolplan.plan.path import EVERY, Json, Path
-from toolplan.policy import Policy
 from toolplan.policy.approval import digest_of
-from toolplan.policy.execution_plan import ExecutionPlan
 from toolplan.schema.tool import Arguments, Toolbox, ToolError
 from toolplan.testing import Computes, Gives, Raises, ScriptedTools
 

@@ -1,7 +1,5 @@
 """How much the tests look at: a share of it in `make test`, all of it in `make long`."""
 
-from __future__ import annotations
-
 from hypothesis import settings
 
 IS_LONG = settings().max_examples > 1_000

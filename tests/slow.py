@@ -8,8 +8,6 @@ included, on average over their parameters. They are measured by
 which writes the file anew.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import resource

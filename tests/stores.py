@@ -1,7 +1,5 @@
 """Journals of each kind, for tests that hold for all of them."""
 
-from __future__ import annotations
-
 import sqlite3
 from abc import ABC, abstractmethod
 from contextlib import ExitStack, closing

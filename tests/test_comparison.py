@@ -1,7 +1,5 @@
 """What differs between two plans is found, and nothing else is."""
 
-from __future__ import annotations
-
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
@@ -119,8 +117,7 @@ def test_conditions_and_repeats_differ() -> None:
 
 def test_the_output_differs() -> None:
     found = compare_plans(Plan((F,), Ref("f")), Plan((replace(F, id="g"),), Ref("g", ("mail",))))
-    assert found.steps == ()
-    assert found.output == (Change("", "${f}", "${g.mail}"),)
+    assert (found.steps, found.output) == ((), (Change("", "${f}", "${g.mail}"),))
     assert compare_plans(Plan((F,)), Plan((F,), Ref("f"))).output[0].before is ABSENT
 
 

@@ -1,7 +1,5 @@
 """Plans that are still being written: which steps are given, when, and that they are the plan's."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -12,18 +10,15 @@ from hypothesis import strategies as st
 
 from tests.dialects.test_fuzz import TEXTS
 from tests.plans_strategy import plans, scripted_tools
-from toolplan.base.errors import ToolplanError
+from toolplan import CannotExpress, Effects, StreamRefused, Toolbox, ToolplanError, run_stream
 from toolplan.compiler import CompileStream, compile_plan, compile_stream, to_text
 from toolplan.compiler.rules.pages import may_get_pages
 from toolplan.dialects import DIALECTS, json_text
 from toolplan.dialects.json_text import IsPlan, JsonText
-from toolplan.engine import StreamRefused, run_stream
 from toolplan.events import RunState
-from toolplan.plan.diagnostics import CannotExpress
 from toolplan.plan.model import Limits, Plan, Ref, Step
 from toolplan.plan.path import Json
 from toolplan.policy.approval import ApprovalRequired, approve
-from toolplan.schema.tool import Effects, Toolbox
 from toolplan.testing import Gives, ScriptedTools
 
 MANY = settings().max_examples
@@ -56,11 +51,7 @@ def cut(text: str, size: int) -> list[str]:
 
 
 def streamed(
-    chunks: Sequence[str],
-    tools: Toolbox,
-    dialect: str = "toolplan",
-    *,
-    limits: Limits = Limits(),
+    chunks: Sequence[str], tools: Toolbox, dialect: str = "toolplan", *, limits: Limits = Limits()
 ) -> Given:
     async def read() -> Given:
         given_ = Given(compile_stream(_chunks(chunks), dialect, tools=tools, limits=limits))
@@ -108,16 +99,13 @@ def test_what_is_given_is_the_plan_step_by_step_as_it_is_written(plan: Plan, siz
         assert len(found.steps) == (held.index(True) if any(held) else len(final))
         for step, written in zip(found.steps, found.written, strict=True):
             # no later than in the chunk in which its last character came
-            end = text.index(json.dumps(step.id), 0)
-            assert end < written <= len(text)
+            assert text.index(json.dumps(step.id), 0) < written <= len(text)
 
 
 @pytest.mark.parametrize("dialect", STREAMED)
 @settings(max_examples=FEW)
 @given(plan=plans(max_steps=5), size=st.integers(1, 40))
-def test_every_dialect_gives_nothing_that_its_plan_does_not_have(
-    dialect: str, plan: Plan, size: int
-) -> None:
+def test_every_dialect_gives_nothing_but_its_plan(dialect: str, plan: Plan, size: int) -> None:
     box = scripted_tools().toolbox
     try:
         text = to_text(plan, dialect, box)
@@ -158,8 +146,7 @@ def test_no_text_makes_it_raise(text: str, size: int, dialect: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "before",
-    ["", "\n ", "```json\n", "~~~\n", '<think>first {"steps": [{"id": "z"}]}</think>\n'],
+    "before", ["", "\n ", "```json\n", "~~~\n", '<think>first {"steps": [{"id": "z"}]}</think>\n']
 )
 @pytest.mark.parametrize("size", [1, 2, 7, 1000])
 def test_a_fence_and_thoughts_before_the_plan_are_passed_over(before: str, size: int) -> None:

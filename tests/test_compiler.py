@@ -1,7 +1,5 @@
 """From text to a plan that may run: fixes, rounds, order, digest."""
 
-from __future__ import annotations
-
 import inspect
 import json
 import pydoc
@@ -15,11 +13,9 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 import toolplan
-from toolplan import Policy, Tool, Toolbox
-from toolplan.base.errors import ToolplanError
+from toolplan import Effects, Policy, Tool, Toolbox, ToolplanError
 from toolplan.compiler import examine, output_schemas
 from toolplan.plan.canonical import dump, load
-from toolplan.schema.tool import Effects
 from toolplan_demo import TOOLS
 
 READ: dict[str, Any] = {"readOnlyHint": True}
@@ -65,8 +61,7 @@ C = {"id": "c", "tool": "customers"}
 
 def test_a_good_plan_becomes_an_execution_plan() -> None:
     compiled = toolplan.compile_plan(
-        text({"id": "o", "tool": "orders", "args": {"customer": "${c.data[0].id}"}}, C),
-        tools=box(),
+        text({"id": "o", "tool": "orders", "args": {"customer": "${c.data[0].id}"}}, C), tools=box()
     )
     assert compiled.diagnostics == ()
     assert compiled.plan is not None
@@ -153,10 +148,7 @@ def test_what_could_not_be_read_is_reported_once() -> None:
             "toolplan",
             '{"steps": [{"id": "a", "tool": "facilities_list", "args": {"town": 1e999}}]}',
         ),
-        (
-            "nestful",
-            '[{"name": "facilities_list", "label": "$v", "arguments": {"town": "$w.x$"}}]',
-        ),
+        ("nestful", '[{"name": "facilities_list", "label": "$v", "arguments": {"town": "$w.x$"}}]'),
     ],
 )
 def test_a_value_that_cannot_be_read_hides_no_wrong_name(dialect: str, text: str) -> None:
@@ -217,10 +209,7 @@ def test_plans_that_differ_in_any_whole_number_have_other_digests(one: int, othe
 def test_output_schemas_follow_for_each_and_on_error() -> None:
     plan = load(
         json.loads(
-            text(
-                C,
-                {"id": "o", "tool": "orders", "for_each": "${c.data}", "on_error": "continue"},
-            )
+            text(C, {"id": "o", "tool": "orders", "for_each": "${c.data}", "on_error": "continue"})
         )
     ).plan
     assert plan is not None

@@ -1,7 +1,5 @@
 """The pages for people who come from elsewhere name all that they know, and only what exists."""
 
-from __future__ import annotations
-
 import pkgutil
 import re
 from pathlib import Path
@@ -90,8 +88,7 @@ def test_every_public_name_of_the_peer_has_its_line(peer: str) -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_each_line_of_the_lists_has_a_counterpart_or_says_why_not(page: Path) -> None:
-    text = page.read_text("utf-8")
-    _, _, listed = text.partition("\n## Every name of ")
+    _, _, listed = page.read_text("utf-8").partition("\n## Every name of ")
     rows = re.findall(r"^\| (.+?) \| (.+?) \|$", listed, re.MULTILINE)
     found = [(left, right) for left, right in rows if right not in ("here", "---")]
     assert found

@@ -1,7 +1,5 @@
 """SQLite files of ours: whose they are, and many that open one at once."""
 
-from __future__ import annotations
-
 import sqlite3
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing

@@ -1,7 +1,5 @@
 """What is done stays done when a run continues with another plan."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import random
@@ -13,14 +11,12 @@ from typing import Any
 
 import pytest
 
-from toolplan import Journal, Tool, Toolbox, ToolError, approve, compile_plan
-from toolplan.app.app import App
+from toolplan import App, Approval, Journal, Tool, Toolbox, ToolError, approve, compile_plan
 from toolplan.engine import CannotRun, run
 from toolplan.engine.deltas import Delta, delta
 from toolplan.events import Event, RunEnded, RunState, StepSucceeded
 from toolplan.plan.path import Json
-from toolplan.planners import Attempt, Draft, OnText, Proposal, Question, Refusal
-from toolplan.policy.approval import Approval
+from toolplan.planners import Attempt, Draft, Proposal, Question, Refusal
 from toolplan.policy.execution_plan import ExecutionPlan
 from toolplan.schema.tool import Arguments, Effects
 from toolplan.storage.journal import recover
@@ -51,11 +47,7 @@ def worker(name: str, effects: Effects) -> Tool:
         FINISHED.add(key)
         return {"key": args["key"], "rows": [f"{args['key']}.{at}" for at in range(3)]}
 
-    schema: Json = {
-        "type": "object",
-        "properties": {"key": {}, "from": {}},
-        "required": ["key"],
-    }
+    schema: Json = {"type": "object", "properties": {"key": {}, "from": {}}, "required": ["key"]}
     return Tool(name, f"Does {name}.", schema, None, effects, call=call)
 
 
@@ -103,8 +95,7 @@ def test_what_is_done_is_kept_under_whatever_name() -> None:
     ]
     found = delta(before, events, compiled(renamed))
     assert found.kept == {"first": "a"}
-    assert found.added == ("second",)
-    assert found.removed == ("b", "c")
+    assert (found.added, found.removed) == (("second",), ("b", "c"))
     assert found.unapproved == ()
 
 
@@ -155,12 +146,7 @@ def test_an_effect_without_its_guard_needs_approval(change: str) -> None:
 
 
 def test_finished_items_are_kept() -> None:
-    fan = {
-        "id": "f",
-        "tool": "read",
-        "for_each": "${a.rows}",
-        "args": {"key": "${item}"},
-    }
+    fan = {"id": "f", "tool": "read", "for_each": "${a.rows}", "args": {"key": "${item}"}}
     FAILING.add("read/a.1")
     before, events = ran([step("a"), fan, step("z", source="a")])
     assert CALLED["read/a.0"] == CALLED["read/a.2"] == 1
@@ -206,8 +192,7 @@ def test_where_more_is_not_approved_what_ran_is_reported() -> None:
     app = App(TOOLS, ScriptedPlanner(first, second))
     asked = asyncio.run(app.ask("?", today="2025-10-12", approve=once, replan=True))
     assert len(given) == 2
-    assert CALLED["write/w"] == 1
-    assert CALLED["write/v"] == 0
+    assert (CALLED["write/w"], CALLED["write/v"]) == (1, 0)
     assert asked.run is not None
     assert asked.run.steps["w"].output is not None
     assert asked.unapproved is not None
@@ -324,12 +309,7 @@ class Replanner:
         self._steps = steps
 
     async def propose(
-        self,
-        question: Question,
-        tools: Toolbox,
-        attempts: Sequence[Attempt],
-        *,
-        on_text: OnText | None = None,
+        self, question: Question, tools: Toolbox, attempts: Sequence[Attempt], **_: object
     ) -> Proposal:
         if attempts:
             done = {e.step for e in attempts[-1].events if isinstance(e, StepSucceeded)}

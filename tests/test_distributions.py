@@ -1,7 +1,5 @@
 """The distributions beside the core: one version with it, and its public names only."""
 
-from __future__ import annotations
-
 import ast
 import importlib
 import tomllib

@@ -1,7 +1,5 @@
 """The documents say what is so: their snippets run, and what should be named is named."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

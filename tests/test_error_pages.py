@@ -1,7 +1,5 @@
 """Every code of an error that the source can raise has a page."""
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Entry points of installed packages: as the standard library finds them, and bad ones named."""
 
-from __future__ import annotations
-
 import sys
 from importlib import metadata
 from pathlib import Path
@@ -83,9 +81,7 @@ def test_two_packages_with_one_name_are_named(folder: Path) -> None:
         ("broken_objects:OBJECT.no_such", "AttributeError"),
     ],
 )
-def test_one_that_cannot_be_loaded_is_named_with_its_package(
-    folder: Path, value: str, reason: str
-) -> None:
+def test_one_that_cannot_load_names_its_package(folder: Path, value: str, reason: str) -> None:
     install(folder, "broken", f"[{GROUP}]\nbad = {value}\n")
     with pytest.raises(ExtensionError, match=rf"'bad' of the package broken .* {reason}") as raised:
         Extensions[object](GROUP)["bad"]

@@ -1,7 +1,5 @@
 """How a missing extra is installed: what messages advise works, and each extra exists."""
 
-from __future__ import annotations
-
 import importlib.metadata
 import json
 import re
@@ -13,12 +11,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from toolplan import compile_plan, dialects
+from toolplan import Diagnostic, Severity, ToolplanError, compile_plan, dialects
 from toolplan.base import extras
-from toolplan.base.errors import ToolplanError
 from toolplan.base.extras import extra_of, install_command
 from toolplan.dialects import known_dialect
-from toolplan.plan.diagnostics import Diagnostic, Severity
 from toolplan.planners import Attempt, Draft
 from toolplan.planners.llm._feedback import feedback
 from toolplan.schema.tool import Toolbox, ToolObjectError
@@ -119,9 +115,7 @@ def test_a_module_that_needs_the_library_of_an_extra_names_the_command(
     assert install_command("sql") in raised.value.with_help
 
 
-def test_a_plan_with_sql_names_the_command_that_installs_it(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_plan_with_sql_names_what_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:
     text = '{"toolplan": 1, "steps": [{"id": "a", "tool": "sql", "args": {}}]}'
 
     def help_() -> str:

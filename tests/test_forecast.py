@@ -20,13 +20,11 @@ from msgspec.structs import replace
 from tests.engines._running import scripted, zeros
 from tests.plans_strategy import execution_plan, plans, scripted_tools
 from tests.simulation.loop import VirtualLoop
-from toolplan.engine import run
+from toolplan import Effects, ExecutionPlan, Toolbox, run
 from toolplan.engine.forecast import Forecast, forecast
 from toolplan.events import StepState
 from toolplan.plan.model import Literal, Plan, Ref, Step, When
 from toolplan.plan.path import EVERY
-from toolplan.policy.execution_plan import ExecutionPlan
-from toolplan.schema.tool import Effects, Toolbox
 from toolplan.testing import Gives, ScriptedTools
 
 ROWS = Ref("rows", ("data", EVERY))
@@ -121,8 +119,7 @@ def engine_seconds(
     loop = VirtualLoop(random.Random(seed))
     try:
         running = run(plan, known, concurrency=concurrency, timeout_s=1e4, **limits)
-        done = loop.run_until_complete(running)
-        assert done.succeeded
+        assert loop.run_until_complete(running).succeeded
         return loop.time()
     finally:
         loop.close()

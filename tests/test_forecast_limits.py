@@ -8,9 +8,8 @@ from hypothesis import strategies as st
 
 from tests.engines._running import zeros
 from tests.test_forecast import LIMITS, engine_seconds, plan_of, shapes
+from toolplan import ExecutionPlan, Step
 from toolplan.engine.forecast import forecast
-from toolplan.plan.model import Step
-from toolplan.policy.execution_plan import ExecutionPlan
 
 
 def test_limits_of_tools_and_sources_count() -> None:

@@ -1,7 +1,5 @@
 """The size gate: what it lets pass, and what not."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -62,9 +60,7 @@ def test_large_modules_long_functions_and_hidden_imports_are_named(
     assert "hidden.py:1: f imports our own code inside itself" in out
 
 
-def test_the_docstring_of_a_function_begins_with_a_verb(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_docstring_begins_with_a_verb(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     good = 'def f():\n    """Return it."""\n\n@property\ndef g(self):\n    """The name."""\n'
     module(folder, "src/good.py", f'{good}\n@rule()\ndef h():\n    """A step is wrong."""\n')
     module(folder, "tests/test_it.py", 'def f():\n    """Whether it is so."""\n')

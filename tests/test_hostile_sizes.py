@@ -1,7 +1,5 @@
 """Plans made to be slow: ten times the size takes less than twenty times the time."""
 
-from __future__ import annotations
-
 import gc
 import json
 import time

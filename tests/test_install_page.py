@@ -1,7 +1,5 @@
 """The lines of docs/install.md install toolplan in a fresh environment, and it works there."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

@@ -1,7 +1,5 @@
 """`make ask Q=…`: the question reaches the command as it was written, whatever is in it."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """What is published: the source archive and the wheel, built, checked, installed and used."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """Paths: parsed, printed, and read through values (F000-16, F000-17, F002-11)."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given, settings
 

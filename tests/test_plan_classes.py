@@ -4,8 +4,6 @@ Each bad plan gets a diagnostic with a code and a place, all of what is wrong in
 execution plan, so that no tool can be called. P44 and P45 are good plans that are not approved.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import unicodedata
@@ -15,17 +13,13 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from toolplan import Effects, ExecutionPlan, Run, Severity, Toolbox, run
 from toolplan.cli.plan_file import read_plan
 from toolplan.compiler import Compiled, compile_plan
-from toolplan.engine.local import run
-from toolplan.events import Run
-from toolplan.plan.diagnostics import Severity
 from toolplan.plan.model import Limits, Literal, Plan, Step
 from toolplan.plan.path import NotThere, parse_path, select
 from toolplan.policy import Policy
 from toolplan.policy.approval import Approval, ApprovalRequired, approve
-from toolplan.policy.execution_plan import ExecutionPlan
-from toolplan.schema.tool import Effects, Toolbox
 from toolplan.testing import Computes, Gives, ScriptedTools
 
 DOCS = Path(__file__).parent.parent / "docs" / "plan-classes.md"
@@ -148,8 +142,7 @@ def test_p08_whole_numbers_that_readers_disagree_about(number: str) -> None:
 
 @pytest.mark.parametrize("char", [r"\ud800", r"\udfff", "\ud800"])
 def test_p09_half_a_character(char: str) -> None:
-    plan = text(step(id="X")).replace("X", char)
-    assert codes(refused(plan)) == ["bad-encoding"]
+    assert codes(refused(text(step(id="X")).replace("X", char))) == ["bad-encoding"]
 
 
 @pytest.mark.parametrize(
@@ -168,10 +161,7 @@ def test_p11_a_nul(char: str) -> None:
 
 def test_p12_a_field_that_there_is_not() -> None:
     found = refused(text({**LIST, "on_eror": "continue"}, colour="red"))
-    assert places(found) == [
-        ("unknown-field", "/colour"),
-        ("unknown-field", "/steps/0/on_eror"),
-    ]
+    assert places(found) == [("unknown-field", "/colour"), ("unknown-field", "/steps/0/on_eror")]
 
 
 def test_p13_a_field_that_must_be_there() -> None:

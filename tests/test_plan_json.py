@@ -1,7 +1,5 @@
 """The canonical form: loaded, dumped, and all that is wrong with it (P03, P12 … P17, P43)."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """The JSON Schema of plans: what it refuses is refused by the reader too, and the other way."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Callable
 from typing import Any

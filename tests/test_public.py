@@ -1,7 +1,5 @@
 """The public API: names, homes, and what importing costs."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from importlib import import_module

@@ -1,7 +1,5 @@
 """Whatever refers to whatever, from wherever: a plan is checked, and what is wrong is said."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """Each setting is documented, with its default, and what messages name is a setting."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What values print as: short reprs, the words of the command line, escaped HTML in notebooks."""
 
-from __future__ import annotations
-
 import asyncio
 import subprocess
 import sys

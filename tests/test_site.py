@@ -1,7 +1,5 @@
 """The documentation as a site: it builds without a warning, and loads nothing from elsewhere."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -82,8 +80,7 @@ def test_public_names_and_decisions_are_listed(site: Path) -> None:
     python = (site / "python.html").read_text("utf-8")
     for name in ("compile_plan", "App", "Journal", "ToolplanError"):
         assert f">{name}<" in python or f"{name}" in python
-    decisions = (site / "decisions/index.html").read_text("utf-8")
-    assert "0250-the-engine.html" in decisions
+    assert "0250-the-engine.html" in (site / "decisions/index.html").read_text("utf-8")
 
 
 def test_the_plans_of_the_language_pass_their_check() -> None:
@@ -92,8 +89,7 @@ def test_the_plans_of_the_language_pass_their_check() -> None:
     assert len(plans) == 6
     tools = TOOLS.with_tools(sql_tool()).with_tools(*Toolbox.from_json([PAGED]).values())
     for plan in plans:
-        compiled = compile_plan(plan, tools=tools)
-        assert compiled.diagnostics == ()
+        assert compile_plan(plan, tools=tools).diagnostics == ()
 
 
 def test_the_result_of_sql_is_as_the_page_says() -> None:

@@ -1,7 +1,5 @@
 """The list of slow tests names tests that there are."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Places in text: the second scan, made only when a diagnostic is shown."""
 
-from __future__ import annotations
-
 import json
 
 import pytest
@@ -189,12 +187,7 @@ def test_elements_of_loose_json_are_found(size: int) -> None:
     reader = Elements("steps")
     pieces = (text[at : at + size] for at in range(0, len(text), size))
     found = [Reader(each).read() for piece in pieces for each in reader.feed(piece)]
-    assert found == [
-        {"a": '}"', "b": "\\"},
-        2,
-        "x]",
-        {"c": [[1], 2]},
-    ]
+    assert found == [{"a": '}"', "b": "\\"}, 2, "x]", {"c": [[1], 2]}]
 
 
 @settings(deadline=None, max_examples=100)

@@ -15,12 +15,8 @@ from typing import Any, NamedTuple
 import pytest
 
 pytest.importorskip("opentelemetry.sdk", reason="the SDK of OpenTelemetry is not installed")
-from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import (
-    ExportMetricsServiceRequest,
-)
-from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
-    ExportTraceServiceRequest,
-)
+from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 PROGRAM = '''
 import asyncio, json, os, sys

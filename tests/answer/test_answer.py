@@ -235,9 +235,7 @@ def test_rows_of_all_calls_of_a_for_each_are_one_list_and_gaps_are_reported() ->
         (2, [{"data": [{"a": 1}, {"a": 2}]}, {"data": [{"a": 3}]}], "2 times and returned 3 rows"),
     ],
 )
-def test_calls_that_change_something_find_nothing(
-    count: int, outputs: list[Json], text: str
-) -> None:
+def test_calls_with_effects_find_nothing(count: int, outputs: list[Json], text: str) -> None:
     step = Step("mails", "mail_send", for_each=Literal([*range(count)]))
     plan = replace(execution_plan([step]), effects=("mails",))
     events = RunStarted("r", "d", ("mails",), 0.0), gave("mails", [*outputs])
@@ -288,9 +286,7 @@ def test_for_each_over_records_and_over_bare_lists_gives_rows() -> None:
         ([{"x": 1000}, {"x": 2001}, {"x": 1}, {"x": 3000}], False, "median 1500.5"),
     ],
 )
-def test_nothing_is_dropped_or_rounded_without_a_word(
-    output: Json, each: bool, text: str | None
-) -> None:
+def test_nothing_is_dropped_or_rounded_silently(output: Json, each: bool, text: str | None) -> None:
     step = Step("s0", "t", for_each=Literal([1]) if each else None)
     schema: Json = {"type": "array", "items": {"x-entity": "row"}}
     found = answered([step], gave("s0", output), schemas={"s0": None if each else schema}).text
@@ -385,8 +381,7 @@ def test_functions_of_a_domain_get_the_entity_and_all_rows_and_come_first() -> N
     result = answered([LIST], gave("s0", books(37)), schemas={"s0": BOOKS}, insights=[dear])
     assert seen == [("library book", 37)]
     texts = [insight.text for insight in result.sections[0].insights]
-    assert texts[0] == "0 is \\x1b[31mdear"
-    assert texts[12] == "And 2 more of this kind."
+    assert (texts[0], texts[12]) == ("0 is \\x1b[31mdear", "And 2 more of this kind.")
 
 
 def test_output_of_tools_never_reaches_the_terminal_raw_r17() -> None:
@@ -422,8 +417,7 @@ def test_the_wire_form_is_json_and_holds_the_rows_as_given() -> None:
     wire = json.loads(json.dumps(result.to_json()))
     assert wire["sections"][0]["rows"][0] == {"id": "B0", "genre": "poetry", "price": 10}
     assert len(wire["sections"][0]["rows"]) == 3
-    assert wire["sections"][0]["total"] == 12
-    assert wire["text"] == result.text
+    assert (wire["sections"][0]["total"], wire["text"]) == (12, result.text)
 
 
 def test_the_answer_knows_no_noun_of_the_demo() -> None:

@@ -117,8 +117,7 @@ def test_planning_runs_nothing() -> None:
 def test_diagnostics_go_back_to_the_planner() -> None:
     """C-08: the planner receives all that was wrong, and asked again."""
     planner = ScriptedPlanner(draft({"id": "a", "tool": "zebra"}), GOOD)
-    asked = asyncio.run(App(TOOLS, planner).ask("what?", today="2025-10-12"))
-    assert asked.succeeded
+    assert asyncio.run(App(TOOLS, planner).ask("what?", today="2025-10-12")).succeeded
     assert [len(each.attempts) for each in planner.asked] == [0, 1]
     assert planner.asked[1].attempts[0].diagnostics[0].code == "unknown-tool"
 
@@ -143,8 +142,7 @@ def test_what_is_no_plan_is_given_as_it_is(proposal: Proposal) -> None:
 
 def test_a_failed_run_goes_back_to_the_planner() -> None:
     planner = ScriptedPlanner(draft({"id": "a", "tool": "bad"}), GOOD)
-    asked = asyncio.run(App(TOOLS, planner).ask("what?", today="2025-10-12"))
-    assert asked.succeeded
+    assert asyncio.run(App(TOOLS, planner).ask("what?", today="2025-10-12")).succeeded
     assert planner.asked[1].attempts[0].events
     assert CALLS == ["bad", "good"]
 
@@ -169,8 +167,7 @@ def test_a_plan_with_effects_needs_approval() -> None:
 
 def test_a_failed_run_with_effects_is_not_tried_again() -> None:
     plan = draft({"id": "a", "tool": "write"}, {"id": "b", "tool": "bad", "after": ["a"]})
-    planner = ScriptedPlanner(plan, GOOD)
-    app = App(TOOLS, planner)
+    app = App(TOOLS, ScriptedPlanner(plan, GOOD))
     assert not asyncio.run(app.ask("do it", today="2025-10-12", approve=approve)).succeeded
     assert CALLS == ["write", "bad"]
 

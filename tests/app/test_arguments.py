@@ -16,12 +16,11 @@ from typing import Any
 import pytest
 
 import toolplan
-from toolplan import App, Toolbox, ToolplanError
+from toolplan import App, Journal, Toolbox, ToolplanError
 from toolplan.app import app as app_module
 from toolplan.app._arguments import KINDS, check_arguments
 from toolplan.app.resume import decisions_of
 from toolplan.base.errors import sentence
-from toolplan.storage.journal import Journal
 from toolplan_demo import demo_tools
 
 TODAY = "2025-10-12"

@@ -9,13 +9,10 @@ import pytest
 from msgspec.structs import replace
 
 import toolplan
+from toolplan import CannotRun, ValueApproval, approve, compile_plan
 from toolplan.app.resume import plan_in, recorded_tool
-from toolplan.compiler import compile_plan
-from toolplan.engine import CannotRun
 from toolplan.events import RunState
 from toolplan.plan.path import Json
-from toolplan.policy.approval import approve
-from toolplan.policy.consent import ValueApproval
 from toolplan.schema.tool import Arguments, Effects, Tool, Toolbox
 from toolplan.tools.pins import SourcedTool
 

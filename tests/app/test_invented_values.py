@@ -1,7 +1,5 @@
 """Values that a model invents: an error for effects, else a warning that approval shows."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import AsyncGenerator
@@ -9,13 +7,11 @@ from collections.abc import AsyncGenerator
 import pytest
 from msgspec.structs import replace
 
-from toolplan.app.app import App, AskResult
-from toolplan.plan.diagnostics import Severity
+from toolplan import App, AskResult, Effects, Severity, Tool, Toolbox
 from toolplan.plan.path import Json
 from toolplan.planners import LLMPlanner
 from toolplan.policy.approval import effect_steps
 from toolplan.providers import Ended, ModelRequest, Piece, Text, Usage
-from toolplan.schema.tool import Effects, Tool, Toolbox
 from toolplan.show.approval_view import approval_json, approval_text
 
 SEND = Tool(
@@ -109,8 +105,7 @@ def test_an_address_of_the_question_or_of_an_earlier_turn_is_not_invented() -> N
         invented("Show them", {"semantic": [{"text": f"Sales has {MAIL}.", "score": 1}]}),
         invented("Show them", {"entities": [f"to:{MAIL}"]}),
     ):
-        assert found[0] == []
-        assert found[1] == ()
+        assert (found[0], found[1]) == ([], ())
         assert "Attention" not in found[2]
 
 

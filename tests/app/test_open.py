@@ -20,16 +20,7 @@ from typing import Any, get_type_hints
 import pytest
 
 import toolplan
-from toolplan import (
-    App,
-    ApprovalRequired,
-    Journal,
-    RunResult,
-    Step,
-    Tool,
-    Toolbox,
-    ToolplanError,
-)
+from toolplan import App, ApprovalRequired, Journal, RunResult, Step, Tool, Toolbox, ToolplanError
 from toolplan.cli.ask import ask_command
 from toolplan.cli.run import resume_command, run_command
 from toolplan.events import Event, StepStarted
@@ -84,8 +75,7 @@ def test_each_option_of_a_command_is_an_argument(
     for option, annotation in declared_here.items():
         for declared in getattr(annotation, "__metadata__", ()):
             for name in (each for each in declared.name if each.startswith("-")):
-                flag = name.removeprefix("--").replace("-", "_")
-                assert flag in (option, "json"), name
+                assert name.removeprefix("--").replace("-", "_") in (option, "json"), name
 
 
 def test_the_answer_prints_as_the_command_prints_it(capsys: pytest.CaptureFixture[str]) -> None:
@@ -109,8 +99,7 @@ def toolplan_main(words: list[str]) -> None:
 async def test_a_notebook_cell_awaits_and_blocking_there_says_what_to_do() -> None:
     """The cell's code runs in a loop that runs already."""
     app = opened(demo_tools())
-    plan = await app.plan("Get facilities in Berlin", today=TODAY)
-    assert str(plan).startswith("1 step")
+    assert str(await app.plan("Get facilities in Berlin", today=TODAY)).startswith("1 step")
     with pytest.raises(ToolplanError, match="running already") as caught:
         app.wait(app.ask("Get facilities in Berlin"))
     assert caught.value.code == "running-loop"
@@ -195,8 +184,7 @@ def test_effects_need_an_approval_however_it_is_given(tmp_path: Path) -> None:
             assert ended.succeeded
             assert "send" in str(ended)
         assert len(app.runs()) == 5
-        again = asyncio.run(app.resume(ended.run))
-        assert again.succeeded
+        assert asyncio.run(app.resume(ended.run)).succeeded
 
 
 def test_a_dry_run_calls_nothing_and_a_limit_holds(tmp_path: Path) -> None:
@@ -283,8 +271,7 @@ sys.exit(bool({{"httpx2", "genai_prices"}} & set(sys.modules)))
 @pytest.mark.usefixtures("home")
 def test_a_named_model_that_is_not_asked_is_not_opened() -> None:
     with opened(model="ollama:mistral") as app:
-        asked = asyncio.run(app.ask("Get facilities in Berlin", today=TODAY))
-        assert asked.succeeded
+        assert asyncio.run(app.ask("Get facilities in Berlin", today=TODAY)).succeeded
         assert app.tracker.usage.calls == 0
     subprocess.run([sys.executable, "-c", _NAMED_AND_NOT_ASKED], check=True)
     with pytest.raises(ToolplanError) as caught:

@@ -1,7 +1,5 @@
 """README: its Python example runs as it is written."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

@@ -1,14 +1,11 @@
 """Tools that come late, while calls of a server ask for them side by side."""
 
-from __future__ import annotations
-
 import threading
 from typing import Any
 
+from toolplan import App, Toolbox
 from toolplan.app._setup import User
-from toolplan.app.app import App
 from toolplan.planners import Refusal
-from toolplan.schema.tool import Toolbox
 
 
 class Nothing:

@@ -5,10 +5,9 @@ import json
 
 import pytest
 
-from toolplan.app.app import App
+from toolplan import App, Effects, OutcomeUnknown
 from toolplan.plan.path import Json
 from toolplan.planners import Draft
-from toolplan.schema.tool import Effects, OutcomeUnknown
 from toolplan.testing import Gives, Outcome, Raises, ScriptedPlanner, ScriptedTools
 
 CHARGED: Json = {"type": "object", "properties": {"id": {"type": "integer"}}, "required": ["id"]}

@@ -11,20 +11,15 @@ from typing import Any
 import pytest
 
 import toolplan
-from toolplan import App, ToolplanError
-from toolplan.app.results import CheckResult
+from toolplan import App, CheckResult, ExecutionPlan, ToolplanError
 from toolplan.compiler.rules import PlanContext, Problem, rule
 from toolplan.policy.approval import Approver
-from toolplan.policy.execution_plan import ExecutionPlan
 
 CALLS: list[str] = []
 PLAN = json.dumps(
     {
         "toolplan": 1,
-        "steps": [
-            {"id": "a", "tool": "one"},
-            {"id": "b", "tool": "two", "args": {"v": "${a}"}},
-        ],
+        "steps": [{"id": "a", "tool": "one"}, {"id": "b", "tool": "two", "args": {"v": "${a}"}}],
     }
 )
 

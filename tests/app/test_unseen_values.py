@@ -12,13 +12,12 @@ import pytest
 from pydantic import BaseModel, Field
 
 import toolplan
+from toolplan import Effects, ExecutionPlan, Toolbox
 from toolplan.events import RunState
 from toolplan.plan.model import Literal
 from toolplan.policy import defaults_of
 from toolplan.policy.approval import Approval, effect_steps, said_yes
 from toolplan.policy.consent import effects_of, needs_values
-from toolplan.policy.execution_plan import ExecutionPlan
-from toolplan.schema.tool import Effects, Toolbox
 from toolplan.show.approval_view import approval_json, approval_text
 from toolplan.show.effects_view import effects_text
 from toolplan.testing import Gives, ScriptedTools
@@ -105,8 +104,7 @@ def test_a_yes_to_a_plan_that_shows_all_values_runs_it(case: str, way: str) -> N
     tools = tools_of()
     plan = plan_of(SEEN[case], tools.toolbox)
     assert not needs_values(plan)
-    ended = asyncio.run(toolplan.run(plan, tools.toolbox, approval=WAYS[way]))
-    assert ended.succeeded
+    assert asyncio.run(toolplan.run(plan, tools.toolbox, approval=WAYS[way])).succeeded
     assert tools.args_of("send")
 
 
@@ -125,11 +123,7 @@ DEFAULTS: dict[str, tuple[dict[str, Any], dict[str, Any], dict[str, Any]]] = {
     "empty text": ({"path": {"type": "string", "default": ""}}, {}, {"path": ""}),
     "a list": ({"to": {"type": "array", "default": ["eve"]}}, {}, {"to": ["eve"]}),
     "an object": ({"o": {"type": "object", "default": {"a": 1}}}, {}, {"o": {"a": 1}}),
-    "beside a reference": (
-        {"n": {"$ref": "#/$defs/n", "default": 2}},
-        {},
-        {"n": 2},
-    ),
+    "beside a reference": ({"n": {"$ref": "#/$defs/n", "default": 2}}, {}, {"n": 2}),
     "behind a reference": ({"n": {"$ref": "#/$defs/n"}}, {}, {"n": 7}),
     "of alternatives": (
         {"n": {"anyOf": [{"type": "integer"}, {"type": "null"}], "default": 3}},
@@ -233,8 +227,7 @@ def test_what_the_tool_fills_in_is_shown(case: str) -> None:
     assert compiled.plan is not None, compiled.diagnostics
     (step,) = effect_steps(compiled.plan, tools.toolbox)
     assert step.defaults == expected
-    shown = approval_text([step], "d")
-    assert shown.count("(the tool's default)") == len(expected)
+    assert approval_text([step], "d").count("(the tool's default)") == len(expected)
     assert json.loads(json.dumps(approval_json([step], "d")))["effects"][0]["defaults"] == expected
     values = toolplan.ValueApproval()
     ended = asyncio.run(toolplan.run(compiled.plan, tools.toolbox, approval=values))
@@ -256,7 +249,7 @@ class Odd:
     """A value that JSON cannot say, and whose repr has an address."""
 
 
-def test_defaults_that_are_made_or_are_no_json_are_shown_too() -> None:
+def test_defaults_that_are_made_or_are_no_json_are_shown() -> None:
     @toolplan.tool(effects="write")
     def order(
         line: Line,
@@ -291,9 +284,7 @@ def test_defaults_that_are_made_or_are_no_json_are_shown_too() -> None:
         (Effects.WRITE, "This plan changes something", "pay, write"),
     ],
 )
-def test_undeclared_effects_are_not_said_to_be_sure(
-    effects: Effects, first: str, second: str
-) -> None:
+def test_undeclared_effects_are_not_called_sure(effects: Effects, first: str, second: str) -> None:
     tools = ScriptedTools()
     tools.add("pay", effects=effects)
     plan = {"toolplan": 1, "steps": [{"id": "pay", "tool": "pay"}]}

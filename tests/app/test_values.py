@@ -1,7 +1,5 @@
 """Approval of calls with their values, in Python."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import Sequence
@@ -15,7 +13,7 @@ from toolplan.base.errors import ToolplanError
 from toolplan.events import RunState, StepFailed
 from toolplan.plan.canonical import dump
 from toolplan.plan.path import Json
-from toolplan.planners import Attempt, Draft, OnText, Proposal, Question
+from toolplan.planners import Attempt, Draft, Proposal, Question
 from toolplan.schema.tool import Arguments, Effects, Tool, Toolbox
 
 TEXT: Json = {"type": "string"}
@@ -100,14 +98,8 @@ class Planner:
         self.tried: list[tuple[Attempt, ...]] = []
 
     async def propose(
-        self,
-        question: Question,
-        tools: Toolbox,
-        attempts: Sequence[Attempt],
-        *,
-        on_text: OnText | None = None,
+        self, question: Question, tools: Toolbox, attempts: Sequence[Attempt], **_: object
     ) -> Proposal:
-        del question, tools, on_text
         self.tried.append(tuple(attempts))
         return Draft(json.dumps(plan(len(attempts))), "toolplan", "scripted")
 
@@ -154,9 +146,7 @@ def each(**more: Json) -> dict[str, Json]:
     return {"toolplan": 1, "steps": steps}
 
 
-def test_an_item_that_is_left_out_makes_another_plan_with_the_very_same_other_calls(
-    tmp_path: Path,
-) -> None:
+def test_leaving_out_an_item_makes_another_plan_with_the_same_other_calls(tmp_path: Path) -> None:
     box = Mailbox()
     with opened(box, tmp_path) as app:
         first = app.wait(app.run(each(), run_id="r1", approve="values"))
@@ -177,9 +167,7 @@ def test_an_item_that_is_left_out_makes_another_plan_with_the_very_same_other_ca
     assert box.sent == [{"to": "bob@ours.example"}]
 
 
-def test_what_is_left_waits_where_nothing_is_allowed_or_its_values_are_others(
-    tmp_path: Path,
-) -> None:
+def test_what_is_left_waits_where_nothing_is_allowed_or_values_differ(tmp_path: Path) -> None:
     box = Mailbox()
     with opened(box, tmp_path) as app:
         app.wait(app.run(each(), run_id="r1", approve="values"))
@@ -331,13 +319,5 @@ def test_calls_are_left_out_only_where_runs_are_kept() -> None:
 class EachPlanner(Planner):
     """Answers each mail."""
 
-    async def propose(
-        self,
-        question: Question,
-        tools: Toolbox,
-        attempts: Sequence[Attempt],
-        *,
-        on_text: OnText | None = None,
-    ) -> Proposal:
-        del question, tools, attempts, on_text
+    async def propose(self, *_: object, **__: object) -> Proposal:
         return Draft(json.dumps(each()), "toolplan", "scripted")

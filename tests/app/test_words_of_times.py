@@ -11,8 +11,7 @@ from typing import cast
 import pytest
 from msgspec.structs import replace
 
-from toolplan import App, Tool, Toolbox
-from toolplan.app.app import AskResult
+from toolplan import App, AskResult, Effects, Tool, Toolbox
 from toolplan.dates import Weeks, times_in
 from toolplan.plan.canonical import dump
 from toolplan.plan.path import Json
@@ -20,7 +19,6 @@ from toolplan.planners import LLMPlanner
 from toolplan.planners.cache import CachedPlanner
 from toolplan.planners.llm._plan_schema import plan_schema
 from toolplan.schema import Schema
-from toolplan.schema.tool import Effects
 from toolplan.storage.plan_cache import PlanCache
 from toolplan.testing.model import ScriptedModel
 
@@ -115,9 +113,7 @@ def test_the_weeks_are_those_of_the_user_and_a_note_says_what_was_taken() -> Non
         (("until",), False),
     ],
 )
-def test_a_range_goes_where_both_its_sides_are_known(
-    names: tuple[str, ...], *, taken: bool
-) -> None:
+def test_a_range_goes_where_its_sides_are_known(names: tuple[str, ...], *, taken: bool) -> None:
     result = asked("Trips last week", {names[0]: "last week"}, tool(*names))
     if taken:
         given = {names[0]: "2025-10-08", **dict.fromkeys(names[1:2], "2025-10-15")}
@@ -140,9 +136,7 @@ def test_a_range_goes_where_both_its_sides_are_known(
         ("Trips in Kiel", {"date_from": "07/10/2025"}, "07/10/2025"),
     ],
 )
-def test_what_is_unclear_or_in_no_question_is_an_error(
-    question: str, args: Json, said: str
-) -> None:
+def test_what_is_unclear_or_unsaid_is_an_error(question: str, args: Json, said: str) -> None:
     result = asked(question, args)
     assert result.plan is None
     assert result.compiled is not None
@@ -203,6 +197,5 @@ def test_words_are_resolved_before_a_step_starts_early() -> None:
         Toolbox([replace(RANGE, call=call)]),
         LLMPlanner(ScriptedModel(reply({"date_from": "last week"}))),
     )
-    result = asyncio.run(app.ask("Trips last week", today=TODAY, eager=True))
-    assert result.succeeded
+    assert asyncio.run(app.ask("Trips last week", today=TODAY, eager=True)).succeeded
     assert calls == [ROLLING]

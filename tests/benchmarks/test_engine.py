@@ -1,7 +1,5 @@
 """The benchmarks of the engine: they measure what they say, and the same on both sides."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import sys

@@ -1,7 +1,5 @@
 """The fault injector: it makes mistakes, knows what they are, and never counts what is none."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 
@@ -9,11 +7,10 @@ import pytest
 
 from benchmarks.plans import shapes
 from benchmarks.plans.faults import CLASSES, LEGAL, inject
+from toolplan import Severity, Toolbox
 from toolplan.compiler import examine
 from toolplan.plan.canonical import load
-from toolplan.plan.diagnostics import Severity
 from toolplan.plan.model import Literal, Plan, Ref, Step
-from toolplan.schema.tool import Toolbox
 
 TOOLS = Toolbox.from_json(
     [

@@ -1,7 +1,5 @@
 """The whole measurement on a small folder of the published form, made here."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any
@@ -126,8 +124,7 @@ def test_another_value_or_tool_is_a_change_unless_the_gold_plan_has_it() -> None
 
 def test_the_baseline_fixes_json_and_near_names_and_no_more() -> None:
     text = '{"steps": [{"id": "a", "tool": "adds", "args": {"one": 1, "othr": "2",}}]}'
-    tools = Toolbox.from_json([ADD])
-    found = repaired(text, "toolplan", tools)
+    found = repaired(text, "toolplan", Toolbox.from_json([ADD]))
     assert found is not None
     assert found.steps[0].tool == "add"
     assert found.steps[0].args == {"one": Literal(1), "other": Literal("2")}

@@ -1,14 +1,11 @@
 """The dialect `nestful`: labels, dollars, and the call that is the output."""
 
-from __future__ import annotations
-
 import json
 
 import pytest
 
-from toolplan.compiler import check
+from toolplan import CannotExpress, check
 from toolplan.dialects import DIALECTS
-from toolplan.plan.diagnostics import CannotExpress
 from toolplan.plan.model import Literal, Object, Plan, Ref, Step, Template, Value, positional
 from toolplan.plan.path import EVERY, Json
 

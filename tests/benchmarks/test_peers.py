@@ -1,7 +1,5 @@
 """The benchmark's peers: each makes the same calls, or is skipped with the reason."""
 
-from __future__ import annotations
-
 import asyncio
 import gc
 from collections.abc import Callable, Generator

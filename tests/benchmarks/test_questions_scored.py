@@ -1,10 +1,7 @@
 """The scorer of questions: what counts as right, wrong, asked and flipped."""
 
-from __future__ import annotations
-
 import asyncio
 import json
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +12,8 @@ from benchmarks.questions.asking import Checked, Verdict, check
 from benchmarks.questions.plans import calls, is_right, is_same
 from benchmarks.questions.results import one_table, ordered_by, same_table, same_tables
 from benchmarks.questions.sets import SETS, TODAY, Talk, Turn, demo, published
-from toolplan.planners import Attempt, Clarification, Draft, OnText, Proposal, Question
-from toolplan.schema.tool import Effects, Toolbox
+from toolplan.planners import Clarification, Draft, Proposal, Question
+from toolplan.schema.tool import Effects
 
 
 class Scripted:
@@ -25,14 +22,7 @@ class Scripted:
     def __init__(self, steps: dict[str, list[dict[str, Any]]]) -> None:
         self.steps = steps
 
-    async def propose(
-        self,
-        question: Question,
-        tools: Toolbox,
-        attempts: Sequence[Attempt],
-        *,
-        on_text: OnText | None = None,
-    ) -> Proposal:
+    async def propose(self, question: Question, *_: object, **__: object) -> Proposal:
         if question.text not in self.steps:
             return Clarification(f"What is {question.text}?")
         return Draft(json.dumps({"toolplan": 1, "steps": self.steps[question.text]}))

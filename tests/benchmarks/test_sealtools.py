@@ -1,7 +1,5 @@
 """The dialect `sealtools`: outputs that are numbered through the plan."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

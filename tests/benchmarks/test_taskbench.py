@@ -1,15 +1,11 @@
 """The dialect `taskbench`: arguments by position, links by name, and nodes counted from one."""
 
-from __future__ import annotations
-
 import json
 
 import pytest
 
-from toolplan.compiler import check
+from toolplan import CannotExpress, Parsed, Severity, check
 from toolplan.dialects import DIALECTS
-from toolplan.plan.canonical import Parsed
-from toolplan.plan.diagnostics import CannotExpress, Severity
 from toolplan.plan.model import Literal, Plan, Ref, Signature, Step, Template, Value
 from toolplan.plan.path import Json
 
@@ -141,8 +137,7 @@ def test_a_link_may_name_a_node_by_its_number() -> None:
 
 @pytest.mark.parametrize("end", ["Output", "<node-9>", 9, -1, None, ["a"], True])
 def test_a_link_to_no_node_is_an_error(end: Json) -> None:
-    parsed = parse(("a", {}), ("b", {}), links=[link("a", end)])
-    [found] = parsed.diagnostics
+    [found] = parse(("a", {}), ("b", {}), links=[link("a", end)]).diagnostics
     assert found.code in ("unknown-step", "field-type")
     assert (found.severity, found.pointer, found.step) == (
         Severity.ERROR, "/task_links/0/target", "s0",
@@ -185,8 +180,7 @@ def test_references_that_no_link_repeats_contradict_the_links() -> None:
 
 
 def test_a_plan_without_links_needs_none() -> None:
-    parsed = parse(("a", {}), ("b", {"x": "<node-0>"}), links=[])
-    assert parsed.diagnostics == ()
+    assert parse(("a", {}), ("b", {"x": "<node-0>"}), links=[]).diagnostics == ()
 
 
 def test_lines_are_thoughts_where_there_is_one_for_each_node() -> None:

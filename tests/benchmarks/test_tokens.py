@@ -1,7 +1,5 @@
 """What a plan and a loop are counted as, in tokens."""
 
-from __future__ import annotations
-
 from benchmarks.plans.rows import Fields, Row
 from benchmarks.tokens import levels, measure
 from toolplan import Tool, Toolbox

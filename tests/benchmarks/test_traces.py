@@ -1,7 +1,5 @@
 """`python -m benchmarks.traces`: that it measures each way of tracing, and prints it."""
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess

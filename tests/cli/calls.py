@@ -1,7 +1,5 @@
 """What a command says when it is called."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -21,3 +19,4 @@ class Said(NamedTuple):
 
 
 Call = Callable[..., Said]
+"""Calls a command, whose exit code has to be `code` where that is given."""

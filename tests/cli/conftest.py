@@ -1,7 +1,5 @@
 """Commands, called in this process, and files for them."""
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Callable
@@ -16,15 +14,17 @@ from toolplan.cli import main
 
 @pytest.fixture
 def call(capsys: pytest.CaptureFixture[str]) -> Call:
-    def run(*words: str) -> Said:
+    def run(*words: str, code: int | None = None) -> Said:
         with pytest.raises(SystemExit) as ended:
             main(list(words))
         captured = capsys.readouterr()
         assert "Traceback" not in captured.err + captured.out
-        code = ended.value.code if isinstance(ended.value.code, int) else 1
+        exited = ended.value.code if isinstance(ended.value.code, int) else 1
+        said = Said(exited, captured.out, captured.err)
         if "--json" in words:
-            hold(words, code, captured.out, captured.err)
-        return Said(code, captured.out, captured.err)
+            hold(words, *said)
+        assert code in (None, said.code), said.err
+        return said
 
     return run
 

@@ -1,7 +1,5 @@
 """What a command prints with `--json`, held to its schema."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from functools import cache

@@ -18,8 +18,7 @@ import toolplan
 from tests.cli.calls import Call
 from tests.doubles.model_server import ScriptedModelServer
 from tests.named_tools import load_tools
-from toolplan import Approval, ApprovalUsed, ExecutionPlan, approve, compile_plan
-from toolplan.engine import run
+from toolplan import Approval, ApprovalUsed, ExecutionPlan, approve, compile_plan, run
 from toolplan.events import RunApproved
 from toolplan.policy.approval import approve_digest, uses
 from toolplan.storage.journal import Journal, JournalError
@@ -92,8 +91,7 @@ def test_a_second_run_with_the_digest_is_refused(
 ) -> None:
     assert call(*words(folder, "--approve", plan.digest)).code == 0
     kept = call("runs", "--json").json["runs"]
-    said = call(*words(folder, "--approve", plan.digest, *more))
-    assert said.code == 1
+    said = call(*words(folder, "--approve", plan.digest, *more), code=1)
     assert f"was used to approve 1 run '{kept[0]['run']}'" in " ".join(said.err.split())
     assert "--times 2 allows 2 runs" in " ".join(said.err.split())
     assert sent(folder) == 1
@@ -126,8 +124,7 @@ def test_the_same_steps_with_other_thoughts_have_the_same_uses(
 def test_a_number_of_runs_is_counted_down(folder: Path, plan: ExecutionPlan, call: Call) -> None:
     given = ("--approve", plan.digest, "--times", "3")
     for left in (2, 1, 0):
-        said = call(*words(folder, *given))
-        assert said.code == 0
+        said = call(*words(folder, *given), code=0)
         assert f"was used for {3 - left} of 3 runs: {left} left." in " ".join(said.err.split())
     said = call(*words(folder, *given))
     assert (said.code, sent(folder)) == (1, 3)
@@ -150,16 +147,12 @@ def test_a_number_of_runs_is_counted_down(folder: Path, plan: ExecutionPlan, cal
         ("--times", "2", "--approve-values"),
     ],
 )
-def test_a_number_of_runs_needs_a_digest_and_has_bounds(
-    folder: Path, call: Call, more: tuple[str, ...]
-) -> None:
+def test_a_count_needs_a_digest_and_bounds(folder: Path, call: Call, more: tuple[str, ...]) -> None:
     assert call(*words(folder, *more)).code == 2
     assert sent(folder) == 0
 
 
-def test_other_ways_to_approve_are_not_counted(
-    folder: Path, plan: ExecutionPlan, call: Call
-) -> None:
+def test_other_ways_to_approve_do_not_count(folder: Path, plan: ExecutionPlan, call: Call) -> None:
     for _ in range(2):
         assert call(*words(folder, "--yes")).code == 0
     assert call(*words(folder, "--approve", plan.digest)).code == 0
@@ -269,8 +262,7 @@ def test_an_empty_digest_is_a_usage_error_of_every_command(
     folder: Path, call: Call, digest: str, more: tuple[str, ...]
 ) -> None:
     for command in (words(folder), ["ask", "Send mail to ann"], ["resume", "ww"]):
-        said = call(*command, "--approve", digest, *more)
-        assert said.code == 2
+        said = call(*command, "--approve", digest, *more, code=2)
         assert "is not the digest of a plan" in said.err
     assert not (folder / "ledger").exists()
     assert call("runs", "--json").json["runs"] == []
@@ -280,8 +272,7 @@ def test_an_empty_digest_is_a_usage_error_of_every_command(
 def test_a_wrong_digest_keeps_no_run(
     folder: Path, plan: ExecutionPlan, call: Call, more: tuple[str, ...]
 ) -> None:
-    said = call(*words(folder, "--approve", WRONG, *more))
-    assert said.code == 1
+    said = call(*words(folder, "--approve", WRONG, *more), code=1)
     assert f"Its digest is {plan.digest}, not {WRONG}." in said.err
     assert call("runs", "--json").json["runs"] == []
     assert not (folder / "ledger").exists()
@@ -295,8 +286,7 @@ def test_a_wrong_digest_keeps_no_run_of_a_question_either(
 ) -> None:
     question = ["ask", "Frobnicate ann", *NAMED, *more]
     with ScriptedModelServer(json.dumps(document())) as server:
-        said = call(*question, "--model", server.spec, "--approve", WRONG)
-        assert said.code == 1
+        said = call(*question, "--model", server.spec, "--approve", WRONG, code=1)
         assert f"Its digest is {plan.digest}, not {WRONG}." in said.err
         assert call("runs", "--json").json["runs"] == []
         assert not (folder / "ledger").exists()
@@ -312,8 +302,7 @@ def test_a_plan_that_only_reads_needs_no_digest(folder: Path, call: Call) -> Non
 def test_a_run_that_waits_still_waits_after_a_wrong_digest(
     folder: Path, waiting: str, plan: ExecutionPlan, call: Call
 ) -> None:
-    said = call("resume", waiting, *NAMED, "--approve", WRONG)
-    assert said.code == 1
+    said = call("resume", waiting, *NAMED, "--approve", WRONG, code=1)
     assert f"Its digest is {plan.digest}, not {WRONG}." in said.err
     assert [each["status"] for each in call("runs", "--json").json["runs"]] == ["waiting"]
     assert call("resume", waiting, *NAMED, "--approve", plan.digest).code == 0
@@ -323,8 +312,7 @@ def test_a_run_that_waits_still_waits_after_a_wrong_digest(
 def test_a_program_that_gives_a_digest_is_shown_the_effects_too(
     folder: Path, waiting: str, plan: ExecutionPlan, call: Call
 ) -> None:
-    said = call("resume", waiting, *NAMED, "--approve", plan.digest)
-    assert said.code == 0
+    said = call("resume", waiting, *NAMED, "--approve", plan.digest, code=0)
     assert 'to = "ann"' in said.err
 
 

@@ -1,7 +1,5 @@
 """Approval by a person at a terminal: what they see, and what counts as their answer."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os
@@ -18,9 +16,7 @@ import pytest
 
 from tests.cli.test_approve import TOOLS
 from tests.named_tools import load_tools
-from toolplan import ExecutionPlan, compile_plan
-from toolplan.engine import run
-from toolplan.storage.journal import Journal
+from toolplan import ExecutionPlan, Journal, compile_plan, run
 
 LAST = "the last word"
 PLAN = {
@@ -83,6 +79,9 @@ class Terminal:
         return bool(read)
 
 
+At = Callable[..., Terminal]
+
+
 @pytest.fixture
 def folder(tools_folder: Callable[..., Path]) -> Path:
     return tools_folder("terminal_tools", TOOLS, PLAN)
@@ -111,7 +110,7 @@ def waiting(folder: Path, plan: ExecutionPlan) -> str:
 
 
 @pytest.fixture
-def at(folder: Path) -> Iterator[Callable[..., Terminal]]:
+def at(folder: Path) -> Iterator[At]:
     opened: list[Terminal] = []
 
     def start(*words: str, stderr: int | None = None) -> Terminal:
@@ -127,9 +126,7 @@ def sent(folder: Path) -> bool:
     return (folder / "ledger").exists()
 
 
-def test_what_was_typed_before_the_question_is_no_answer(
-    folder: Path, at: Callable[..., Terminal]
-) -> None:
+def test_what_was_typed_before_the_question_is_no_answer(folder: Path, at: At) -> None:
     terminal = at("run", "plan.json")
     terminal.type("y\ny\n")
     terminal.until(QUESTION)
@@ -143,11 +140,7 @@ def test_what_was_typed_before_the_question_is_no_answer(
 
 @pytest.mark.parametrize("more", [(), ("--json",)])
 def test_a_digest_approves_only_after_its_effects_were_seen(
-    folder: Path,
-    waiting: str,
-    plan: ExecutionPlan,
-    at: Callable[..., Terminal],
-    more: tuple[str, ...],
+    folder: Path, waiting: str, plan: ExecutionPlan, at: At, more: tuple[str, ...]
 ) -> None:
     terminal = at("resume", waiting, "--approve", plan.digest, *more)
     terminal.until(QUESTION)
@@ -160,9 +153,7 @@ def test_a_digest_approves_only_after_its_effects_were_seen(
     assert sent(folder)
 
 
-def test_a_run_of_a_file_asks_too_and_no_is_no(
-    folder: Path, plan: ExecutionPlan, at: Callable[..., Terminal]
-) -> None:
+def test_a_run_of_a_file_asks_too_and_no_is_no(folder: Path, plan: ExecutionPlan, at: At) -> None:
     terminal = at("run", "plan.json", "--approve", plan.digest)
     terminal.until(QUESTION)
     terminal.type("n\n")
@@ -172,9 +163,7 @@ def test_a_run_of_a_file_asks_too_and_no_is_no(
 
 
 @pytest.mark.parametrize(("then", "code"), [("y", 0), ("", 1), ("no", 1)])
-def test_what_is_no_answer_is_asked_again(
-    folder: Path, at: Callable[..., Terminal], then: str, code: int
-) -> None:
+def test_what_is_no_answer_is_asked_again(folder: Path, at: At, then: str, code: int) -> None:
     terminal = at("run", "plan.json")
     terminal.until(QUESTION)
     terminal.type("maybe\n")
@@ -187,7 +176,7 @@ def test_what_is_no_answer_is_asked_again(
 
 
 def test_yes_is_not_asked_but_shown(
-    folder: Path, waiting: str, plan: ExecutionPlan, at: Callable[..., Terminal]
+    folder: Path, waiting: str, plan: ExecutionPlan, at: At
 ) -> None:
     terminal = at("resume", waiting, "--approve", plan.digest, "--yes")
     assert terminal.ended() == 0
@@ -197,12 +186,11 @@ def test_yes_is_not_asked_but_shown(
 
 
 def test_a_digest_approves_nothing_where_the_effects_cannot_be_seen(
-    folder: Path, plan: ExecutionPlan, at: Callable[..., Terminal]
+    folder: Path, plan: ExecutionPlan, at: At
 ) -> None:
     log = os.open(folder / "log", os.O_CREAT | os.O_WRONLY)
     try:
-        terminal = at("run", "plan.json", "--approve", plan.digest, stderr=log)
-        assert terminal.ended() == 1
+        assert at("run", "plan.json", "--approve", plan.digest, stderr=log).ended() == 1
     finally:
         os.close(log)
     assert "The effects cannot be shown" in (folder / "log").read_text()

@@ -1,7 +1,5 @@
 """What commands load: only what their work needs."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """The commands, as a user meets them: what is printed where, and the exit code."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable
@@ -29,8 +27,7 @@ DEMO = ("--tools", "toolplan_demo:TOOLS")
 
 
 def test_ask_shows_the_plan_and_answers(call: Call) -> None:
-    said = call("ask", "Get contaminated shipments from last week", "--today", TODAY)
-    assert said.code == 0
+    said = call("ask", "Get contaminated shipments from last week", "--today", TODAY, code=0)
     assert "shipments_list" in said.out
     assert re.search(r"\d+ shipments were found", said.out)
     assert "demo" in said.err
@@ -58,8 +55,7 @@ def test_a_plan_with_effects_runs_only_with_approval(call: Call) -> None:
     listed = call("ask", "latest 1 shipment", "--today", TODAY, "--json").json
     name = next(iter(listed["steps"].values()))["output"]["data"][0]["id"]
     question = f"update shipment {name} to status rejected"
-    said = call("ask", question, "--today", TODAY, "--json")
-    assert said.code == 1
+    said = call("ask", question, "--today", TODAY, "--json", code=1)
     assert json.loads(said.err.splitlines()[-1])["error"]["code"] == "approval-required"
     assert said.out == ""
     assert call("ask", question, "--today", TODAY, "--yes", "--json").code == 0
@@ -103,8 +99,7 @@ def test_check_reports_ten_mistakes_in_one_go(call: Call, plan_file: Any) -> Non
             {"id": "k", "tool": "shipments_list", "when": {"value": 1, "is": {"type": "x"}}},
         ],
     }
-    said = call("check", plan_file(bad), *DEMO, "--json")
-    assert said.code == 1
+    said = call("check", plan_file(bad), *DEMO, "--json", code=1)
     found = {each["code"]: each for each in said.json["diagnostics"]}
     assert set(found) == {
         "unknown-tool",
@@ -121,8 +116,7 @@ def test_check_reports_ten_mistakes_in_one_go(call: Call, plan_file: Any) -> Non
     for each in found.values():
         assert each["pointer"].startswith("/steps/")
         assert each["help"]
-    text = call("check", plan_file(bad), *DEMO)
-    assert text.code == 1
+    text = call("check", plan_file(bad), *DEMO, code=1)
     assert "10 errors" in text.out
     assert "^" in text.out
 
@@ -137,8 +131,7 @@ def test_check_fix_writes_the_safe_fixes(call: Call, plan_file: Any) -> None:
     name = plan_file(
         {"toolplan": 1, "steps": [{"id": "a", "tool": "shipment_list", "args": {"limt": 5}}]}
     )
-    before = call("check", name, *DEMO, "--json")
-    assert before.code == 1
+    before = call("check", name, *DEMO, "--json", code=1)
     assert {(each["code"], each["fixed"]) for each in before.json["diagnostics"]} == {
         ("unknown-tool", True),
         ("unknown-argument", True),
@@ -150,8 +143,7 @@ def test_check_fix_writes_the_safe_fixes(call: Call, plan_file: Any) -> None:
 
 
 def test_convert_goes_both_ways(call: Call, plan_file: Any) -> None:
-    clear = call("convert", plan_file(GOOD), "--to", "clear")
-    assert clear.code == 0
+    clear = call("convert", plan_file(GOOD), "--to", "clear", code=0)
     assert clear.json["steps"][1]["params"] == {"facility_id": "${step[0].data.*.id}"}
     assert clear.json["steps"][1]["depends_on"] == [0]
     back = call("convert", plan_file(clear.json), "--from", "clear")
@@ -167,8 +159,7 @@ def test_convert_names_what_a_dialect_cannot_say(call: Call, plan_file: Any) -> 
 
 
 def test_run_runs_exactly_the_plan(call: Call, plan_file: Any) -> None:
-    said = call("run", plan_file(GOOD), *DEMO, "--today", TODAY, "--json")
-    assert said.code == 0
+    said = call("run", plan_file(GOOD), *DEMO, "--today", TODAY, "--json", code=0)
     assert list(said.json["steps"]) == ["f", "s"]
     assert said.json["steps"]["s"]["output"]["count"] > 0
     assert call("run", plan_file(GOOD), *DEMO, "--today", TODAY).code == 0
@@ -181,19 +172,15 @@ def test_run_needs_tools_that_can_be_called(call: Call, plan_file: Any, tmp_path
     )
     plan = plan_file({"toolplan": 1, "steps": [{"id": "a", "tool": "t"}]})
     assert call("run", plan).code == 2
-    said = call("run", plan, "--tools", str(tools))
-    assert said.code == 2
-    assert "cannot-run" in said.err
+    assert "cannot-run" in call("run", plan, "--tools", str(tools), code=2).err
 
 
 def test_tools_lists_and_shows_one(call: Call) -> None:
     assert "shipments_list" in call("tools").out
-    one = call("tools", "shipments_list")
-    assert "has_contaminants" in one.out
+    assert "has_contaminants" in call("tools", "shipments_list").out
     spoken_of = call("tools", "risk of contaminants", "--json")
     assert "contaminants_list" in [each["name"] for each in spoken_of.json][:3]
-    missed = call("tools", "shipments_lst")
-    assert "Did you mean 'shipments_list'" in missed.err
+    assert "Did you mean 'shipments_list'" in call("tools", "shipments_lst").err
     assert call("tools", "zebra").code == 2
     assert call("tools", "--lint").out == ""
     assert call("tools", "--accept").code == 2
@@ -203,16 +190,13 @@ def test_tools_lists_and_shows_one(call: Call) -> None:
 
 @pytest.mark.parametrize("code", [*SYNTAX_PAGES, *(rule.code for rule in RULES)])
 def test_every_code_is_explained(call: Call, code: str) -> None:
-    said = call("explain", code)
-    assert said.code == 0
+    said = call("explain", code, code=0)
     assert code in said.out
 
 
 def test_explain_lists_codes_and_offers_near_ones(call: Call) -> None:
     assert "unknown-tool" in call("explain").out
-    said = call("explain", "unknown-tol")
-    assert said.code == 2
-    assert "unknown-tool" in said.err
+    assert "unknown-tool" in call("explain", "unknown-tol", code=2).err
 
 
 @pytest.mark.parametrize(
@@ -233,8 +217,7 @@ def test_explain_lists_codes_and_offers_near_ones(call: Call) -> None:
 )
 def test_bad_usage_gets_a_code_and_exit_2(call: Call, words: tuple[str, ...], code: str) -> None:
     said = call(*words)
-    assert said.code == 2
-    assert said.out == ""
+    assert (said.code, said.out) == (2, "")
     if "--json" in words:
         assert json.loads(said.err.splitlines()[-1])["error"]["code"] == code
     else:
@@ -256,8 +239,7 @@ def test_bad_usage_gets_a_code_and_exit_2(call: Call, words: tuple[str, ...], co
     ids=range(8),
 )
 def test_bad_plans_get_a_code_and_a_place(call: Call, plan_file: Any, text: str) -> None:
-    said = call("check", plan_file(text), "--json")
-    assert said.code == 1
+    said = call("check", plan_file(text), "--json", code=1)
     assert not said.json["valid"]
     assert all(each["code"] for each in said.json["diagnostics"])
 
@@ -267,14 +249,12 @@ def test_bytes_that_are_no_text_are_refused_with_a_code(call: Call, tmp_path: Pa
     path = tmp_path / "plan.json"
     path.write_bytes(b'{"toolplan": 1, "steps": [{"id": "a", "tool": "\xff\xfe"}]}')
     said = call("check", str(path), "--json")
-    assert said.code == 1
-    assert said.json["diagnostics"][0]["code"] == "bad-encoding"
+    assert (said.code, said.json["diagnostics"][0]["code"]) == (1, "bad-encoding")
 
 
 def test_version_and_help(call: Call) -> None:
     assert re.match(r"\d+\.\d+", call("--version").out)
-    said = call("--help")
-    assert said.code == 0
+    said = call("--help", code=0)
     for command in ("ask", "plan", "check", "convert", "run", "show", "tools", "explain"):
         assert command in said.out
         assert "--json" in call(command, "--help").out
@@ -308,9 +288,7 @@ def test_a_plan_that_goes_to_a_file_is_the_json_of_the_plan(
 def test_an_unknown_option_is_compared_with_those_that_are_like_it(
     words: tuple[str, ...], message: str, call: Call
 ) -> None:
-    said = call(*words)
-    assert said.code == 2
-    assert said.err.splitlines()[0] == f"error[usage] {message}"
+    assert call(*words, code=2).err.splitlines()[0] == f"error[usage] {message}"
 
 
 def test_the_help_claims_options_that_are_there(call: Call) -> None:
@@ -331,8 +309,7 @@ def test_metadata_is_no_reason_why_a_dialect_cannot_express_a_plan(
 
 
 def test_words_that_are_too_many_are_named(call: Call) -> None:
-    said = call("ask", "List", "facilities")
-    assert said.code == 2
+    said = call("ask", "List", "facilities", code=2)
     assert "These words are too many: 'facilities'." in said.err
     assert "Put the question in quotes." in said.err
 
@@ -356,8 +333,6 @@ def test_every_way_of_asking_for_help_prints_it(words: tuple[str, ...], call: Ca
 
 @pytest.mark.parametrize("code", ["bad-plan", "usage", "approval-required", "unknown-run"])
 def test_explain_knows_the_codes_of_errors(call: Call, code: str) -> None:
-    said = call("explain", code)
-    assert said.code == 0
-    assert "How to fix:" in said.out
+    assert "How to fix:" in call("explain", code, code=0).out
     assert code in call("explain").out
     assert call("explain", code, "--json").json["page"] == ERROR_PAGES[code]

@@ -1,7 +1,5 @@
 """Planning by contracts from the command line."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
@@ -19,16 +17,14 @@ TOOLS = ("--tools", "toolplan_adapters.network:NETWORK_TOOLS")
 
 def test_an_assessment_is_planned_by_contracts_and_finds_something(call: Call) -> None:
     question = "Assess HQ against best practices"
-    said = call("ask", question, "--contracts", CONTRACTS, *TOOLS, "--json")
-    assert said.code == 0, said.err
+    said = call("ask", question, "--contracts", CONTRACTS, *TOOLS, "--json", code=0)
     steps = said.json["steps"]
     assert list(steps) == ["T1", "T2"]
     assert steps["T2"]["output"]["findings"]
 
 
 def test_what_no_contract_answers_goes_to_the_next_planner(call: Call) -> None:
-    said = call("plan", "Get facilities in Berlin", "--contracts", CONTRACTS, "--json")
-    assert said.code == 0, said.err
+    said = call("plan", "Get facilities in Berlin", "--contracts", CONTRACTS, "--json", code=0)
     assert "No plan from contract" in said.err
     assert said.json["metadata"]["planner"] == "offline"
     forced = call(
@@ -65,8 +61,7 @@ def test_a_state_is_planned_and_printed(call: Call, tmp_path: Path) -> None:
     """F001-19: what is not the planner's stays as it is."""
     file = tmp_path / "STATE.json"
     file.write_text(INTENT)
-    said = call("plan", "--state", str(file), "--contracts", CONTRACTS)
-    assert said.code == 0, said.err
+    said = call("plan", "--state", str(file), "--contracts", CONTRACTS, code=0)
     planned = json.loads(said.out)
     assert planned["input"] == {"a": 1}
     assert planned["trace"]["node_run_order"] == ["Planner"]
@@ -86,13 +81,10 @@ def test_a_state_is_planned_and_printed(call: Call, tmp_path: Path) -> None:
         ('{"intent": {"intent_class": "security_assessment"}, "plan": 7}', 2),
     ],
 )
-def test_a_state_that_cannot_be_planned_says_why(
-    call: Call, tmp_path: Path, intent: str, code: int
-) -> None:
+def test_an_unplannable_state_says_why(call: Call, tmp_path: Path, intent: str, code: int) -> None:
     file = tmp_path / "STATE.json"
     file.write_text(intent)
-    said = call("plan", "--state", str(file), "--contracts", CONTRACTS, "--json")
-    assert said.code == code, said.err
+    said = call("plan", "--state", str(file), "--contracts", CONTRACTS, "--json", code=code)
     if code == 1:
         assert said.json["clarification"]["question"]
 
@@ -113,7 +105,6 @@ def test_without_their_distribution_the_command_that_installs_it_is_named(
     monkeypatch.setattr(ask, "_STATES", {})
     (tmp_path / "state.json").write_text("{}", "utf-8")
     for words in (("plan", "Assess HQ"), ("plan", "--state", str(tmp_path / "state.json"))):
-        said = call(*words, "--contracts", CONTRACTS)
-        assert said.code == 2
+        said = call(*words, "--contracts", CONTRACTS, code=2)
         assert "The planner 'contract' needs the package toolplan-adapters" in said.err
         assert install_command("adapters") in said.err

@@ -1,7 +1,5 @@
 """`toolplan doctor`: extensions, toolboxes and OpenAPI documents that do not work are faults."""
 
-from __future__ import annotations
-
 import json
 import os
 import sys
@@ -179,8 +177,7 @@ EXTRAS = {
 
 
 def test_each_extra_that_is_installed_is_used_once(call: Call) -> None:
-    said = call("doctor", "--json")
-    fine = found(said, "fine")
+    fine = found(call("doctor", "--json"), "fine")
     assert set(checkup.TRIALS) == set(EXTRAS)
     for extra, text in EXTRAS.items():
         assert text in fine[f"extra {extra}"]
@@ -194,9 +191,7 @@ def test_an_extra_that_does_not_work_is_a_fault(
         raise ValueError("its newest version is another")
 
     monkeypatch.setattr(checkup, "TRIALS", {extra: broken})
-    said = call("doctor", "--json")
-    assert said.code == 1
-    (text,) = found(said, "faulty").values()
+    (text,) = found(call("doctor", "--json", code=1), "faulty").values()
     assert text.endswith("it does not work: its newest version is another")
 
 

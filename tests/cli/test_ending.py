@@ -88,8 +88,7 @@ def test_calls_that_hang_do_not_stop_other_calls(tmp_path: Path) -> None:
     }
     good: Json = {"id": "a", "tool": "good", "args": {"n": 7}, "after": ["h"], "timeout_s": 20}
     sql: Json = {"id": "s", "tool": "sql", "args": {"sql": "SELECT 1 AS x"}, "after": ["h"]}
-    process = started(tmp_path, [hung, good, sql])
-    out, err = process.communicate(timeout=60)
+    out, err = started(tmp_path, [hung, good, sql]).communicate(timeout=60)
     done: Any = json.loads(out)
     assert done["steps"]["a"]["output"] == 7, err
     assert done["steps"]["s"]["output"]["data"] == [{"x": 1}]

@@ -84,8 +84,7 @@ def test_two_prompts_are_compared_question_by_question(shelf: Path, call: Call) 
     assert [each["outcome"] for each in variants[0]["questions"]] == [
         "wrong", "right", "right", "asked",
     ]  # fmt: skip
-    assert variants[0]["calls"] == 5
-    assert variants[0]["tokens_in"] == 50
+    assert (variants[0]["calls"], variants[0]["tokens_in"]) == (5, 50)
     head, first, second, *rest = shown.out.splitlines()
     assert head.split()[:5] == ["n", "right", "wrong", "asked", "failed"]
     assert first.split()[1:6] == ["4", "2", "1", "1", "0"]
@@ -104,9 +103,7 @@ def test_models_are_measured_one_by_one_and_no_reply_is_a_failure(shelf: Path, c
 
 def test_what_has_no_gold_is_not_measured(shelf: Path, call: Call) -> None:
     (shelf / "none.yaml").write_text("tools: shelf:*\ntests:\n  - Books by Ada\n", "utf-8")
-    said = call("eval", "none.yaml")
-    assert said.code == 2
-    assert "nothing is expected of 'Books by Ada'" in said.err
+    assert "nothing is expected of 'Books by Ada'" in call("eval", "none.yaml", code=2).err
     for words in ([], ["q.yaml", "--times", "0"], ["q.yaml", "--instructions", "no.txt"]):
         assert call("eval", *words).code in (1, 2)
 
@@ -183,8 +180,7 @@ def test_a_file_that_is_no_data_set_is_refused(
     rows: Path, call: Call, text: str, said: str
 ) -> None:
     rows.write_text(text, "utf-8")
-    refused = call("eval", "--data", str(rows))
-    assert refused.code == 2
+    refused = call("eval", "--data", str(rows), code=2)
     assert said in refused.err
 
 

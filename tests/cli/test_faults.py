@@ -77,8 +77,11 @@ def plan(tool: str, **more: object) -> object:
     return {"toolplan": 1, "steps": [{"id": "a", "tool": tool, **more}]}
 
 
+Run = Callable[..., subprocess.CompletedProcess[str]]
+
+
 @pytest.fixture
-def run(tools_folder: Callable[..., Path]) -> Callable[..., subprocess.CompletedProcess[str]]:
+def run(tools_folder: Callable[..., Path]) -> Run:
     """Run a plan of one tool in a process of its own."""
 
     def run(tool: str, *words: str, **more: object) -> subprocess.CompletedProcess[str]:
@@ -100,9 +103,7 @@ def run(tools_folder: Callable[..., Path]) -> Callable[..., subprocess.Completed
         ("group", "In the tool group, faulty.py:10: KeyError: 'key'."),
     ],
 )
-def test_a_fault_is_one_line_with_its_place(
-    run: Callable[..., subprocess.CompletedProcess[str]], tool: str, line: str
-) -> None:
+def test_a_fault_is_one_line_with_its_place(run: Run, tool: str, line: str) -> None:
     """A9: the tool, FILE:LINE of the user's code, and --debug."""
     done = run(tool)
     assert done.returncode == 1
@@ -113,9 +114,7 @@ def test_a_fault_is_one_line_with_its_place(
     assert found[0].startswith(line)
 
 
-def test_debug_shows_own_frames_only(
-    run: Callable[..., subprocess.CompletedProcess[str]],
-) -> None:
+def test_debug_shows_own_frames_only(run: Run) -> None:
     for words in (("--debug",), ("--debug", "--json")):
         text = run("caused", *words).stderr
         assert text.count("Traceback (most recent call last):") == 2
@@ -127,33 +126,25 @@ def test_debug_shows_own_frames_only(
         assert "\x1b" not in text
 
 
-def test_a_fault_is_reported_once_however_often_it_happens(
-    run: Callable[..., subprocess.CompletedProcess[str]],
-) -> None:
+def test_a_fault_is_reported_once_however_often_it_happens(run: Run) -> None:
     done = run("bug", for_each=[1, 2, 3], retries=2, on_error="continue", args={"n": "${item}"})
     assert done.stderr.count("In the tool bug, faulty.py:10") == 1
 
 
-def test_what_a_tool_says_itself_is_no_fault(
-    run: Callable[..., subprocess.CompletedProcess[str]],
-) -> None:
+def test_what_a_tool_says_itself_is_no_fault(run: Run) -> None:
     done = run("refuses", "--debug")
     assert "There is no such record." in done.stdout
     assert "In the tool" not in done.stderr
     assert "Traceback" not in done.stderr
 
 
-def test_json_is_not_mixed_with_lines(
-    run: Callable[..., subprocess.CompletedProcess[str]],
-) -> None:
+def test_json_is_not_mixed_with_lines(run: Run) -> None:
     done = run("bug", "--json")
     assert json.loads(done.stdout)["status"] == "failed"
     assert "In the tool" not in done.stderr
 
 
-def test_a_module_that_fails_has_its_own_traceback(
-    tools_folder: Callable[..., Path],
-) -> None:
+def test_a_module_that_fails_has_its_own_traceback(tools_folder: Callable[..., Path]) -> None:
     folder = tools_folder("broken_at_import", "\n\ndef f():\n    1 / 0\n\nf()\n", plan("f"))
     for words, count in ((), 0), (("--debug",), 1):
         done = subprocess.run(
@@ -171,14 +162,13 @@ def test_a_module_that_fails_has_its_own_traceback(
 
 def test_a_question_may_be_about_debug(call: Call) -> None:
     assert "--debug" not in call("plan", "Get facilities in Berlin", "--debug").err
-    said = call("plan", "--", "--debug")
-    assert said.code == 1  # it is a question
+    assert call("plan", "--", "--debug").code == 1  # it is a question
 
 
 @pytest.mark.parametrize("tool", ["stop_loop", "stop_from_thread", "cancel_all", "cancel_others"])
 @pytest.mark.parametrize("words", [(), ("--json",)])
 def test_a_tool_that_stops_the_run_gives_no_traceback(
-    run: Callable[..., subprocess.CompletedProcess[str]], tool: str, words: tuple[str, ...]
+    run: Run, tool: str, words: tuple[str, ...]
 ) -> None:
     """D18: the run is kept, and the error names it."""
     done = run(tool, *words)

@@ -1,7 +1,5 @@
 """`toolplan init`, `doctor` and `--install-completion`: from nothing to a first plan."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil
@@ -41,8 +39,7 @@ def test_each_file_works_as_it_is_written(first: Path, call: Call) -> None:
     assert (said.code, said.out.splitlines()[-1]) == (0, "3 questions, 0 failed.")
     said = call("tools", "--tools", "mcp.json")
     assert (said.code, "facilities_list" in said.out) == (0, True), said.err
-    settings = read_settings(first)
-    assert settings.table("limits") == {"concurrency": 8, "timeout": 60}
+    assert read_settings(first).table("limits") == {"concurrency": 8, "timeout": 60}
     plan = {"steps": [{"id": "a", "tool": "lend_book", "args": {"title": "Notes", "to": "Bob"}}]}
     (first / "plan.json").write_text(json.dumps({"toolplan": 1, **plan}), "utf-8")
     said = call("run", "plan.json", "--tools", "books:*")
@@ -56,8 +53,7 @@ def test_each_file_works_as_it_is_written(first: Path, call: Call) -> None:
 @pytest.mark.parametrize("name", FILES)
 def test_nothing_is_overwritten(name: str, tmp_path: Path, call: Call) -> None:
     (tmp_path / name).symlink_to("nowhere")  # a link that leads nowhere is there too
-    said = call("init", str(tmp_path), "--json")
-    assert said.code == 2
+    said = call("init", str(tmp_path), "--json", code=2)
     error = json.loads(said.err)["error"]
     assert (error["code"], name in error["message"]) == ("file-exists", True)
     assert [path.name for path in tmp_path.iterdir()] == [name]
@@ -110,9 +106,7 @@ def test_a_file_that_cannot_be_used_is_named_with_a_way_on(
 
 def test_a_server_is_signed_in_to_with_a_configuration(call: Call) -> None:
     for command in ("login", "logout"):
-        said = call(command, "server")
-        assert said.code == 2
-        assert "--tools is missing" in said.err
+        assert "--tools is missing" in call(command, "server", code=2).err
 
 
 def test_init_prints_what_it_wrote(tmp_path: Path, call: Call) -> None:
@@ -137,8 +131,7 @@ def test_the_doctor_asks_no_network_where_nothing_is_configured(
     monkeypatch.delenv("TOOLPLAN_MODEL", raising=False)
     monkeypatch.setattr(socket, "create_connection", no_network)
     monkeypatch.setattr(socket, "getaddrinfo", no_network)
-    said = call("doctor", "--json")
-    assert said.code == 0
+    said = call("doctor", "--json", code=0)
     states = {each["subject"]: each["state"] for each in said.json["findings"]}
     assert states["python"] == states["toolplan"] == "fine"
     assert {states[each] for each in ("settings", "policy", "model", "journal", "tools")} == {
@@ -146,12 +139,9 @@ def test_the_doctor_asks_no_network_where_nothing_is_configured(
     }
 
 
-def test_an_extra_that_is_not_installed_comes_with_its_command(
-    call: Call, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_missing_extra_comes_with_a_command(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("toolplan.base.extras._version", not_installed)
-    said = call("doctor", "--json")
-    assert said.code == 0  # nothing that is configured needs one
+    said = call("doctor", "--json", code=0)
     missing = {each["subject"]: each for each in said.json["findings"]}["extra sql"]
     assert (missing["state"], missing["text"]) == ("absent", "not installed: toolplan-sql")
     assert "-m pip install" in missing["help"]
@@ -202,9 +192,7 @@ def test_what_is_configured_and_does_not_work_is_found(
     assert (plain.code, f"✗ {subject}: " in plain.out) == (1, True)
 
 
-def test_addresses_that_are_configured_are_reached(
-    call: Call, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_configured_addresses_are_reached(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", CANARY)
     with socket.create_server(("127.0.0.1", 0)) as server:
         here = f"http://127.0.0.1:{server.getsockname()[1]}"
@@ -226,15 +214,11 @@ def test_tools_that_cannot_be_opened_or_have_changed(
     lock = json.loads((first / "toolplan.lock.json").read_text("utf-8"))
     configuration = json.loads((first / "mcp.json").read_text("utf-8"))
     servers = configuration["mcpServers"]
-    servers["gone"] = {
-        "command": str(first / "nothing"),
-        "env": {"TOKEN": "${LIBRARY_TOKEN}"},
-    }
+    servers["gone"] = {"command": str(first / "nothing"), "env": {"TOKEN": "${LIBRARY_TOKEN}"}}
     monkeypatch.setenv("LIBRARY_TOKEN", CANARY)
     servers["demo"]["args"].append("--today=2025-01-01")  # another identity, so other tools
     (first / "mcp.json").write_text(json.dumps(configuration), "utf-8")
-    said = call("doctor", "--tools", "mcp.json", "--tools", "nothing:*", "--json")
-    assert said.code == 1
+    said = call("doctor", "--tools", "mcp.json", "--tools", "nothing:*", "--json", code=1)
     faults = [each for each in said.json["findings"] if each["state"] == "faulty"]
     assert len(faults) == len(lock["tools"]) + 2
     text = "\n".join(each["text"] for each in faults)
@@ -273,8 +257,7 @@ def test_completion_is_installed(
     for name in [name for name in os.environ if name.startswith(("XDG_", "ZSH", "ZDOT", "BASH_"))]:
         monkeypatch.delenv(name)
     monkeypatch.setenv("HOME", str(tmp_path))
-    said = call("--install-completion", shell)
-    assert said.code == 0
+    said = call("--install-completion", shell, code=0)
     script = Path(said.out.removeprefix("wrote ").strip())
     assert script.is_relative_to(tmp_path)
     text = script.read_text("utf-8")

@@ -41,8 +41,7 @@ def test_values_that_repeat_in_a_list_are_proposed_and_then_understood(
     monkeypatch.syspath_prepend(str(tmp_path))  # pyright: ignore[reportUnknownMemberType]
     (tmp_path / "hinted_shop.py").write_text(SHOP, "utf-8")
     assert call("plan", "web orders", "--tools", "hinted_shop:*", "--json").code == 1
-    said = call("hints", "--tools", "hinted_shop:*", "--output", "hinted.json", "--json")
-    assert said.code == 0
+    said = call("hints", "--tools", "hinted_shop:*", "--output", "hinted.json", "--json", code=0)
     assert "Hints proposed: 1. Review them" in said.err
     objects = json.loads((tmp_path / "hinted.json").read_text("utf-8"))
     channel = objects[0]["input_schema"]["properties"]["channel"]

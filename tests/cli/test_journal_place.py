@@ -1,7 +1,5 @@
 """Where the journal of a command is: its option, the variable, the settings, the user's folder."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

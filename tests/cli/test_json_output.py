@@ -65,8 +65,7 @@ def said(
         if steps:
             Path("plan.json").write_text(steps, "utf-8")
             words = ("plan.json", "--tools", "output_tools:TOOLS", *words)
-        ended = call(command, *words, "--json")
-        assert ended.code == code, ended
+        ended = call(command, *words, "--json", code=code)
         return json.loads(ended.out or ended.err.splitlines()[-1])
 
     return run
@@ -115,8 +114,7 @@ def test_plans_checks_and_comparisons(said: Callable[..., Any]) -> None:
     assert said(0, "check", steps=plan(MAILS))["valid"]
     found = said(1, "check", steps=plan(MAILS, {**SEND, "args": {"too": "${item.sender}"}}))
     assert found["diagnostics"]
-    flows = said(0, "policy", "check", "plan.json", "--tools", "output_tools:TOOLS")
-    assert flows["flows"]
+    assert said(0, "policy", "check", "plan.json", "--tools", "output_tools:TOOLS")["flows"]
     assert said(0, "show", steps=plan(MAILS))["steps"][0]["id"] == "m"
     run = said(0, "run", steps=plan(MAILS))["run"]
     assert said(0, "diff", run, "plan.json")["same"]
@@ -130,8 +128,7 @@ def test_plans_checks_and_comparisons(said: Callable[..., Any]) -> None:
 @pytest.mark.parametrize("command", ["plan", "ask"])
 def test_questions_with_a_plan_and_without(said: Callable[..., Any], command: str) -> None:
     assert said(0, command, "facilities in Berlin", *TODAY)
-    asked = said(1, command, "weather in Berlin", *TODAY)
-    assert asked["clarification"]["unexplained"]
+    assert said(1, command, "weather in Berlin", *TODAY)["clarification"]["unexplained"]
     assert said(1, command, "delete all shipments", *TODAY)["refusal"]["reason"]
 
 

@@ -44,20 +44,16 @@ def plan(path: str) -> str:
     return json.dumps({"toolplan": 1, "steps": steps})
 
 
-def test_results_are_learned_from_and_used_for_warnings(
-    call: Call, tools: str, tmp_path: Path
-) -> None:
+def test_results_are_learned_and_used_for_warnings(call: Call, tools: str, tmp_path: Path) -> None:
     (tmp_path / "unsaid_tools.py").write_text(MODULE + "\n\ntoolbox = [search, look]\n", "utf-8")
     file = tmp_path / "plan.json"
     file.write_text(plan("row[0].id"), "utf-8")
     before = call("check", str(file), "--tools", tools, "--json")
-    assert before.json["diagnostics"] == []
-    assert before.json["unchecked_references"] == 1
+    assert (before.json["diagnostics"], before.json["unchecked_references"]) == ([], 1)
 
     file.write_text(plan("rows[0].id"), "utf-8")
     assert call("run", str(file), "--tools", tools).code == 0
-    right = call("check", str(file), "--tools", tools, "--json")
-    assert right.json["diagnostics"] == []
+    assert call("check", str(file), "--tools", tools, "--json").json["diagnostics"] == []
 
     file.write_text(plan("row[0].id"), "utf-8")
     after = call("check", str(file), "--tools", tools, "--json")

@@ -127,8 +127,7 @@ def test_no_more_calls_are_made_concurrency_than_was_asked_for(
 
 
 def test_a_call_has_no_more_time_than_was_asked_for(folder: Path, call: Call) -> None:
-    said = call(*words(folder, "--timeout", "0.05", plan="hang.json"))
-    assert said.code == 1
+    said = call(*words(folder, "--timeout", "0.05", plan="hang.json"), code=1)
     assert "No answer came within 0.05 s." in said.out + said.err
 
 
@@ -149,15 +148,12 @@ def test_a_call_has_no_more_time_than_was_asked_for(folder: Path, call: Call) ->
 def test_what_is_no_limit_is_a_usage_error_and_nothing_runs(
     folder: Path, call: Call, options: Sequence[str], message: str
 ) -> None:
-    said = call(*words(folder, *options))
-    assert said.code == 2
+    said = call(*words(folder, *options), code=2)
     assert message in said.err
     assert not (folder / "ledger").exists()
 
 
-def test_limits_of_the_settings_hold_until_the_command_says_otherwise(
-    folder: Path, home: Path, call: Call
-) -> None:
+def test_settings_limit_a_run_unless_the_command_does(folder: Path, home: Path, call: Call) -> None:
     settings(
         home,
         "[limits]",
@@ -205,8 +201,7 @@ def test_settings_that_are_no_limits_are_a_usage_error(
     folder: Path, home: Path, call: Call, lines: Sequence[str], message: str
 ) -> None:
     settings(home, *lines)
-    said = call(*words(folder))
-    assert said.code == 2
+    said = call(*words(folder), code=2)
     assert message in said.err
     assert "toolplan.toml" in said.err
 
@@ -249,9 +244,7 @@ def test_the_options_that_are_counts_are_known() -> None:
 
 @pytest.mark.parametrize(("command", "option"), WHOLE)
 @pytest.mark.parametrize("value", ["1.5", "2.0", "x", ""])
-def test_a_count_is_a_whole_number_and_is_never_rounded(
-    command: str, option: str, value: str, call: Call
-) -> None:
+def test_a_count_is_whole_never_rounded(command: str, option: str, value: str, call: Call) -> None:
     known = commands(command)[command].assemble_argument_collection()
     words = ["x" for argument in known if argument.required]
     said = call(command, *words, option, value)

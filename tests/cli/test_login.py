@@ -1,7 +1,5 @@
 """`toolplan login` and `logout`, and what the other commands say of sign-ins."""
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess
@@ -34,8 +32,7 @@ def test_login_tools_logout(
     call: Call, tools: str, state: Authority, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(webbrowser, "open", browse)
-    said = call("login", "tickets", "--tools", tools)
-    assert said.code == 0
+    said = call("login", "tickets", "--tools", tools, code=0)
     assert f"Sign in at:\n{state.url}/authorize?" in said.err
     assert f"Signed in to tickets at {state.url}." in said.err
     said = call("tools", "--tools", tools)
@@ -61,8 +58,7 @@ def test_a_plan_without_a_sign_in_says_what_to_do(
     call: Call, tools: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(webbrowser, "open", pytest.fail)
-    said = call("ask", "Add one", "--tools", tools, "--json")
-    assert said.code == 2
+    said = call("ask", "Add one", "--tools", tools, "--json", code=2)
     error = json.loads(said.err.splitlines()[-1])["error"]
     assert error["code"] == "sign-in-needed"
     assert "The server 'tickets'" in error["message"]
@@ -78,8 +74,7 @@ def test_one_server_without_a_sign_in_leaves_the_others(
         "args": ["-m", "toolplan", "demo", "--mcp"],
     }
     Path(tools).write_text(json.dumps(document))
-    said = call("tools", "--tools", tools)
-    assert said.code == 0
+    said = call("tools", "--tools", tools, code=0)
     assert "demo.facilities_list" in said.out
     assert "tickets: not signed in. toolplan login tickets --tools" in said.err
     said = call("doctor", "--tools", tools, "--json")
@@ -122,9 +117,7 @@ def test_what_cannot_be_signed_in_to(
 
 
 def test_a_configuration_that_is_not_there(call: Call, tmp_path: Path) -> None:
-    said = call("login", "x", "--tools", str(tmp_path / "none.json"))
-    assert said.code == 2
+    said = call("login", "x", "--tools", str(tmp_path / "none.json"), code=2)
     assert "error[bad-tools]" in said.err
-    said = call("login", "x")
-    assert said.code == 2
+    said = call("login", "x", code=2)
     assert "--tools" in said.err

@@ -81,18 +81,14 @@ def made(folder: Path) -> list[str]:
     return sorted(ledger.read_text().splitlines()) if ledger.exists() else []
 
 
-def test_without_a_policy_the_person_sees_the_address_and_where_it_comes_from(
-    folder: Path, call: Call
-) -> None:
-    said = call(*words(folder, "--approve-values", "--yes"))
-    assert said.code == 1
+def test_without_a_policy_people_see_the_address_and_its_origin(folder: Path, call: Call) -> None:
+    said = call(*words(folder, "--approve-values", "--yes"), code=1)
     assert '! to = "eve@evil.example"' in said.err
     assert "mails[0].sender (inbox): untrusted; trusted needed" in said.err
     assert 'body = "Thank you."' in said.err
     assert made(folder) == ["contacts Bob", "inbox"]
     run = call(*words(folder, "--approve-values", "--json")).json["run"]
-    refused = call("resume", run, "--deny", "answer", "--reason", "Not to strangers.")
-    assert refused.code == 1
+    call("resume", run, "--deny", "answer", "--reason", "Not to strangers.", code=1)
     assert not any(each.startswith("send_mail") for each in made(folder))
 
 

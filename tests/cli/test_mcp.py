@@ -1,7 +1,5 @@
 """`toolplan mcp`, called by the SDK's own client."""
 
-from __future__ import annotations
-
 import json
 import os
 import sys
@@ -53,6 +51,5 @@ async def test_a_foreign_client_plans_and_runs_and_is_refused_an_effect(tmp_path
 def test_a_server_for_everybody_needs_a_token(call: Call, monkeypatch: Any) -> None:
     """C09."""
     monkeypatch.delenv("TOOLPLAN_MCP_TOKEN", raising=False)
-    said = call("mcp", "--http", "--host", "0.0.0.0", "--port", "0")
-    assert said.code == 2
+    said = call("mcp", "--http", "--host", "0.0.0.0", "--port", "0", code=2)
     assert "TOOLPLAN_MCP_TOKEN" in said.err

@@ -1,7 +1,5 @@
 """Without a distribution beside the core, what needs it names the command that installs it."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 
@@ -38,18 +36,14 @@ def test_the_command_names_it(
     name: str, words: tuple[str, ...], call: Call, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(extensions, "entry_points", only_ours)
-    said = call(name, *words)
-    assert said.code == 2
+    said = call(name, *words, code=2)
     assert f"The command {name!r} needs the package toolplan-{name}" in said.err
     assert install_command(name) in said.err
 
 
-def test_the_tools_that_are_used_by_default_name_it(
-    call: Call, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_tools_used_by_default_name_it(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "toolplan_demo", None)
-    said = call("plan", "Get facilities in Berlin")
-    assert said.code == 2
+    said = call("plan", "Get facilities in Berlin", code=2)
     assert "The module 'toolplan_demo' is not installed." in said.err
     assert install_command("demo") in said.err
 
@@ -60,8 +54,7 @@ def test_the_tools_that_are_used_by_default_name_it(
     [("worker", "office"), ("submit", "p.json", "office"), ("runs", "--journal", "postgres://h/d")],
 )
 def test_what_needs_workers_names_them(words: tuple[str, ...], call: Call) -> None:
-    said = call(*words)
-    assert said.code == 2
+    said = call(*words, code=2)
     assert "needs the package toolplan-workers, which is not installed" in said.err
     assert install_command("workers") in said.err
 
@@ -70,8 +63,7 @@ def test_what_needs_workers_names_them(words: tuple[str, ...], call: Call) -> No
 @pytest.mark.parametrize("name", ["shop.json", "shop.yaml"])
 def test_a_document_of_openapi_names_it(name: str, tmp_path: Path, call: Call) -> None:
     (tmp_path / name).write_text(SERVICE, "utf-8")
-    said = call("tools", "--tools", str(tmp_path / name))
-    assert said.code == 2
+    said = call("tools", "--tools", str(tmp_path / name), code=2)
     assert f"{name}' needs the package toolplan-openapi" in " ".join(said.err.split())
     assert install_command("openapi") in said.err
 
@@ -79,8 +71,7 @@ def test_a_document_of_openapi_names_it(name: str, tmp_path: Path, call: Call) -
 @pytest.mark.usefixtures("core_alone")
 def test_a_table_of_openapi_in_the_settings_names_it(home: Path, call: Call) -> None:
     (home / "toolplan.toml").write_text('[openapi.shop]\nbase_url = "http://localhost"', "utf-8")
-    said = call("tools")
-    assert said.code == 2
+    said = call("tools", code=2)
     assert "[openapi] needs the package toolplan-openapi" in " ".join(said.err.split())
     assert install_command("openapi") in said.err
 

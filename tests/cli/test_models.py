@@ -1,7 +1,5 @@
 """Commands that ask a model: a scripted one, over real HTTP on this machine."""
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path
@@ -130,8 +128,7 @@ def test_models_may_be_set_in_the_environment_or_the_file(
     ],
 )
 def test_a_model_that_cannot_be_named_so(call: Call, words: tuple[str, ...], code: str) -> None:
-    said = call("plan", QUESTION, *words)
-    assert said.code == 2
+    said = call("plan", QUESTION, *words, code=2)
     assert f"error[{code}]" in said.err
 
 
@@ -175,8 +172,7 @@ def test_a_conversation_knows_what_was_said(call: Call) -> None:
     """F000-40, from one command to the next."""
     words = ("--conversation", "mine", "--today", "2025-10-12", "--json")
     assert call("plan", "Get facilities in Berlin", *words).code == 0
-    said = call("plan", "Show me the same for Munich", *words)
-    assert said.code == 0, said.err
+    said = call("plan", "Show me the same for Munich", *words, code=0)
     (step,) = json.loads(said.out)["steps"]
     assert step["args"] == {"location": "Munich"}
     other = call("plan", "Show me the same for Munich", "--conversation", "yours", "--json")
@@ -218,6 +214,4 @@ def test_a_command_without_standard_input_runs(call: Call, monkeypatch: pytest.M
     ],
 )
 def test_numbers_and_days_that_are_none_are_refused(call: Call, words: tuple[str, ...]) -> None:
-    said = call(*words)
-    assert said.code == 2
-    assert "help:" in said.err
+    assert "help:" in call(*words, code=2).err

@@ -1,7 +1,5 @@
 """`toolplan policy init | check`, and `--policy`."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
@@ -25,12 +23,10 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_a_draft_is_printed_and_can_be_used(files: Path, call: Call) -> None:
-    draft = call("policy", "init", "--tools", "tools.json")
-    assert draft.code == 0
+    draft = call("policy", "init", "--tools", "tools.json", code=0)
     Path("draft.toml").write_text(draft.out, "utf-8")
     words = ("policy", "check", "plan.json", "--tools", "tools.json", "--policy", "draft.toml")
-    said = call(*words)
-    assert said.code == 0
+    said = call(*words, code=0)
     assert "mails[0].sender (inbox)" in said.out
     assert "untrusted-argument" in said.err
 
@@ -61,8 +57,7 @@ def test_the_policy_beside_the_settings_is_used(files: Path, call: Call) -> None
     home = files / "home"
     home.mkdir()
     (home / "toolplan.policy.toml").write_text(TEXT, "utf-8")
-    said = call("policy", "check", "plan.json", "--tools", "tools.json", "--json")
-    assert said.code == 1
+    said = call("policy", "check", "plan.json", "--tools", "tools.json", "--json", code=1)
     assert said.json["valid"] is False
     assert said.json["flows"][0] == {
         "step": "sent",
@@ -88,6 +83,5 @@ def test_what_cannot_be_used_is_a_usage_error(
     call: Call, words: tuple[str, ...], expected: str
 ) -> None:
     Path("bad.toml").write_text(TEXT.replace("trusted", "sure"), "utf-8")
-    said = call(*words, "--tools", "tools.json")
-    assert said.code == 2
+    said = call(*words, "--tools", "tools.json", code=2)
     assert expected in said.err

@@ -1,7 +1,5 @@
 """`toolplan runs --prune` and `--backup`, and what a command says about an odd journal."""
 
-from __future__ import annotations
-
 import json
 import stat
 from pathlib import Path
@@ -23,8 +21,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_pruning_is_dry_until_it_is_confirmed(home: Path, call: Call) -> None:
     for _ in range(3):
         assert call("ask", QUESTION).code == 0
-    said = call("runs", "--prune", "--keep", "1")
-    assert said.code == 0
+    said = call("runs", "--prune", "--keep", "1", code=0)
     assert "2 runs would be removed, 1 kept" in said.out
     assert "--yes removes them" in said.out
     assert len(call("runs", "--json").json["runs"]) == 3
@@ -45,8 +42,7 @@ def test_the_settings_say_what_may_be_pruned(home: Path, call: Call) -> None:
     assert "0 runs would be removed" in call("runs", "--prune").out
     for text in ('older_than = "1 year"', "keep = -1", "keep = true", "kept = 3", "keep = '3'"):
         (home / "toolplan.toml").write_text(f"[retention]\n{text}\n", "utf-8")
-        said = call("runs", "--prune")
-        assert said.code == 2
+        said = call("runs", "--prune", code=2)
         assert "[retention] cannot be used" in said.err
         assert "older_than = " in said.err
 
@@ -64,12 +60,9 @@ def test_the_settings_say_what_may_be_pruned(home: Path, call: Call) -> None:
         ("--prune", "--backup", "copy"),
     ],
 )
-def test_options_that_make_no_sense_are_refused(
-    home: Path, call: Call, words: tuple[str, ...]
-) -> None:
+def test_nonsensical_options_are_refused(home: Path, call: Call, words: tuple[str, ...]) -> None:
     call("ask", QUESTION)
-    said = call("runs", *words)
-    assert said.code == 2
+    assert call("runs", *words).code == 2
     assert len(call("runs", "--json").json["runs"]) == 1
 
 
@@ -86,8 +79,7 @@ def test_a_backup_is_a_whole_home(
     other = tmp_path / "other"
     other.mkdir()
     assert call("runs", "--backup", str(other / "runs.sqlite")).code == 0
-    again = call("runs", "--backup", str(other / "runs.sqlite"))
-    assert again.code == 2
+    again = call("runs", "--backup", str(other / "runs.sqlite"), code=2)
     assert "exists already" in again.err
     listed = call("runs", "--json").json["runs"]
     monkeypatch.setenv("TOOLPLAN_HOME", str(other))
@@ -104,8 +96,7 @@ def test_a_journal_that_went_back_says_so_and_resumes_nothing(home: Path, call: 
         (home / name).unlink(missing_ok=True)
     (home / "older").replace(home / "runs.sqlite")
     for words in (("runs",), ("show", run), ("ask", QUESTION)):
-        said = call(*words)
-        assert said.code == 0
+        said = call(*words, code=0)
         assert "is older than it was" in said.err
         assert "latest" in said.err
     said = call("resume", run)

@@ -130,8 +130,7 @@ def test_a_list_of_runs_says_when_there_are_more(call: Call) -> None:
     for _ in range(3):
         assert call("ask", "Get contaminated shipments", "--today", "2025-10-12").code == 0
     for form in ((), ("--json",)):
-        some = call("runs", "--limit", "2", *form)
-        assert "There are older runs: --after " in some.err
+        assert "There are older runs: --after " in call("runs", "--limit", "2", *form).err
         assert "older runs" not in call("runs", "--limit", "3", *form).err
 
 
@@ -152,16 +151,13 @@ def test_a_cursor_goes_through_all_runs_once(call: Call) -> None:
 
 @pytest.mark.parametrize("cursor", ["x", ":", "1.5", "1.5:", "nan:a", "inf:a", "a:1.5"])
 def test_what_is_no_cursor_is_refused(call: Call, cursor: str) -> None:
-    said = call("runs", "--after", cursor)
-    assert said.code == 2
-    assert "is no cursor" in said.err
+    assert "is no cursor" in call("runs", "--after", cursor, code=2).err
 
 
 def test_without_a_terminal_a_plan_with_effects_exits_1_and_names_its_digest(
     folder: Path, call: Call
 ) -> None:
-    said = call(*words(folder))
-    assert said.code == 1
+    said = call(*words(folder), code=1)
     assert "This plan changes something: 1 step, at most 5 calls." in said.err
     assert "to <- ${item.mail}" in said.err
     details = json.loads(call(*words(folder, "--json")).err)["error"]
@@ -170,8 +166,7 @@ def test_without_a_terminal_a_plan_with_effects_exits_1_and_names_its_digest(
     assert ledger(folder) == []
     assert call("runs", "--json").json["runs"] == []
 
-    wrong = call(*words(folder, "--approve", "0" * 64))
-    assert wrong.code == 1
+    wrong = call(*words(folder, "--approve", "0" * 64), code=1)
     assert f"not {'0' * 64}" in wrong.err
     assert ledger(folder) == []
 
@@ -217,8 +212,7 @@ def test_a_killed_run_stops_for_a_person_who_has_three_choices(folder: Path, cal
     run = killed_run(folder, call)
     assert "interrupted" in call("runs").out
     before = ledger(folder)
-    doubted = call("resume", run[:8])
-    assert doubted.code == 1
+    doubted = call("resume", run[:8], code=1)
     assert ledger(folder) == before
     shown = call("show", run)
     assert "in doubt" in shown.out
@@ -292,8 +286,7 @@ def test_decisions_that_make_no_sense_change_nothing(folder: Path, call: Call) -
         (("--resolve", "s:0={"), "usage"),
         (("--resolve", "s:0=1", "--retry", "s:0"), "usage"),
     ):
-        said = call("resume", run[:8], *decision)
-        assert said.code == 2
+        said = call("resume", run[:8], *decision, code=2)
         assert f"error[{code}]" in said.err
 
 
@@ -304,9 +297,7 @@ def test_the_users_labels_win_over_what_a_source_says(folder: Path, home: Path, 
     (home / "toolplan.toml").write_text('[effects]\nsend = "read"\nsome_other_tool = "write"\n')
     assert call(*words(folder)).code == 0
     (home / "toolplan.toml").write_text('[effects]\nsend = "often"\n')
-    bad = call(*words(folder))
-    assert bad.code == 2
-    assert "error[bad-settings]" in bad.err
+    assert "error[bad-settings]" in call(*words(folder), code=2).err
 
 
 def test_a_resumed_run_has_the_labels_that_it_was_started_with(folder: Path, call: Call) -> None:
@@ -321,23 +312,18 @@ def test_a_journal_that_cannot_be_written_is_exit_3(
     blocked = folder / "a-file"
     blocked.write_text("no folder")
     monkeypatch.setenv("TOOLPLAN_HOME", str(blocked / "home"))
-    said = call(*words(folder, "--yes"))
-    assert said.code == 3
-    assert "error[journal-unavailable]" in said.err
+    assert "error[journal-unavailable]" in call(*words(folder, "--yes"), code=3).err
     assert ledger(folder) == []
 
 
 def test_a_damaged_journal_is_exit_3(folder: Path, home: Path, call: Call) -> None:
     (home / "runs.sqlite").write_bytes(b"this is no database" * 100)
-    said = call(*words(folder, "--yes"))
-    assert said.code == 3
-    assert "error[journal-damaged]" in said.err
+    assert "error[journal-damaged]" in call(*words(folder, "--yes"), code=3).err
     assert ledger(folder) == []
 
 
 def test_a_dry_run_calls_nothing_and_says_what_would_go_wrong(folder: Path, call: Call) -> None:
-    said = call(*words(folder, "--dry-run"))
-    assert said.code == 0
+    said = call(*words(folder, "--dry-run"), code=0)
     assert "Unchecked" in said.out  # people declares no output schema
     assert "send, write, at most 5 calls" in said.out
     assert ledger(folder) == []
@@ -348,8 +334,7 @@ def test_a_dry_run_calls_nothing_and_says_what_would_go_wrong(folder: Path, call
     plan = json.loads((folder / "plan.json").read_text())
     plan["steps"][1]["for_each"] = "${p.rows}"
     (folder / "plan.json").write_text(json.dumps(plan))
-    risky = call(*words(folder, "--dry-run", "--json"))
-    assert risky.code == 0  # what people gave once proves nothing of the next time
+    risky = call(*words(folder, "--dry-run", "--json"), code=0)
     assert risky.json["faults"] == []
     (risk,) = risky.json["may_fail"]
     assert (risk["step"], risk["pointer"], risk["tools"]) == ("s", "/for_each", ["people"])
@@ -358,9 +343,7 @@ def test_a_dry_run_calls_nothing_and_says_what_would_go_wrong(folder: Path, call
     plan["steps"][1]["for_each"] = [{"mail": "ann"}]
     plan["steps"][1]["args"] = {"to": "${item.nothing}"}
     (folder / "plan.json").write_text(json.dumps(plan))
-    wrong = call(*words(folder, "--dry-run", "--json"))
-    assert wrong.code == 1
-    (fault,) = wrong.json["faults"]
+    (fault,) = call(*words(folder, "--dry-run", "--json"), code=1).json["faults"]
     assert fault["step"] == "s"
     assert ledger(folder) == ["ann", "bob"]
 
@@ -378,8 +361,7 @@ def test_a_decision_about_a_run_that_is_over_is_refused(folder: Path, call: Call
     assert call(*words(folder, "--yes")).code == 0
     run = call("runs", "--json").json["runs"][0]["run"]
     for option in (["--abort", "s:1"], ["--retry", "nosuch"], ["--resolve", "s:0=1", "--json"]):
-        said = call("resume", run, *option)
-        assert said.code == 2
+        said = call("resume", run, *option, code=2)
         assert "There is no call in doubt for" in said.err + said.out
         assert "the run is succeeded" in said.err + said.out
     assert call("resume", run).code == 0

@@ -1,7 +1,5 @@
 """`toolplan.toml`: what nobody reads is refused, for its labels and limits keep people safe."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -41,8 +39,7 @@ def test_what_nobody_reads_is_a_usage_error(
     home: Path, call: Call, text: str, key: str, meant: str
 ) -> None:
     (home / "toolplan.toml").write_text(text, "utf-8")
-    said = call("tools")
-    assert said.code == 2
+    said = call("tools", code=2)
     assert f"toolplan.toml: there is no setting '{key}'." in said.err
     words = " ".join(said.err.split())
     assert meant in words

@@ -106,15 +106,13 @@ def test_a_run_is_resumed_with_the_same_sources(call: Call) -> None:
     assert ran.json["output"] == {"b": "mailed chatted Ada"}
     again = call("resume", ran.json["run"], "--json")
     assert again.json["output"] == {"b": "mailed chatted Ada"}
-    listed = call("runs", "--json").out
-    assert "post_chat.send" in listed
+    assert "post_chat.send" in call("runs", "--json").out
 
 
 def test_a_test_file_names_several(call: Call) -> None:
     assert call("test", "letters.yaml").code == 0
     Path("wrong.yaml").write_text("tools: [1]\ntests: [List letters]\n")
-    said = call("test", "wrong.yaml")
-    assert said.code == 2
+    said = call("test", "wrong.yaml", code=2)
     assert "Expected `str`, got `int` - at `$.tools[0]`" in said.err
 
 
@@ -123,12 +121,10 @@ def test_login_finds_the_file_of_the_server(call: Call, servers: dict[str, objec
     for file in ("a.json", "b.json"):
         url = {"url": "https://192.0.2.1/mcp"}
         Path(file).write_text(json.dumps({"mcpServers": {"both": url, f"only_{file[0]}": url}}))
-    twice = call("logout", "both", "--tools", "a.json", "--tools", "b.json")
-    assert twice.code == 2
+    twice = call("logout", "both", "--tools", "a.json", "--tools", "b.json", code=2)
     assert "a.json and b.json each have a server 'both'" in twice.err
     assert call("logout", "only_b", "--tools", "a.json", "--tools", "b.json").code == 0
-    none = call("logout", *servers, "--tools", "a.json", "--tools", "b.json")
-    assert none.code == 2
+    none = call("logout", *servers, "--tools", "a.json", "--tools", "b.json", code=2)
     assert "a.json and b.json" in none.err
 
 
@@ -146,12 +142,10 @@ async def test_an_mcp_client_sees_all_of_them() -> None:
 
 @pytest.mark.parametrize("command", [["mcp"], ["studio", "--no-open"]])
 def test_servers_open_each_of_them(call: Call, command: list[str]) -> None:
-    said = call(*command, "--tools", "post_mail:*", "--tools", "nowhere.json")
-    assert said.code == 2
+    said = call(*command, "--tools", "post_mail:*", "--tools", "nowhere.json", code=2)
     assert "nowhere.json" in said.err
 
 
 def test_an_address_is_for_one_document(call: Call) -> None:
-    said = call("tools", *BOTH, "--base-url", "http://localhost:1")
-    assert said.code == 2
+    said = call("tools", *BOTH, "--base-url", "http://localhost:1", code=2)
     assert "one OpenAPI document" in said.err

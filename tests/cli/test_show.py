@@ -1,7 +1,5 @@
 """`toolplan show`: a file wins over a run, and the beginning of a run's name is enough."""
 
-from __future__ import annotations
-
 import asyncio
 import re
 from contextlib import closing
@@ -11,9 +9,7 @@ from xml.etree import ElementTree
 import pytest
 
 from tests.cli.calls import Call
-from toolplan import compile_plan
-from toolplan.engine import run
-from toolplan.storage.journal import Journal
+from toolplan import Journal, compile_plan, run
 from toolplan_demo import TOOLS
 
 PLAN = '{"toolplan": 1, "steps": [{"id": "f", "tool": "facilities_list", "args": {}}]}'
@@ -33,12 +29,9 @@ def runs(home: Path) -> tuple[str, ...]:
 
 
 @pytest.mark.parametrize("start", ["e", "ee", "e" * 32, "7f5a", "7f5b0"])
-def test_the_beginning_of_a_runs_name_is_enough(
-    runs: tuple[str, ...], call: Call, start: str
-) -> None:
+def test_the_start_of_a_runs_name_is_enough(runs: tuple[str, ...], call: Call, start: str) -> None:
     (name,) = [each for each in runs if each.startswith(start)]
-    said = call("show", start)
-    assert said.code == 0
+    said = call("show", start, code=0)
     assert f"run {name}: succeeded" in said.out
 
 
@@ -69,19 +62,15 @@ def test_a_file_wins_over_a_run(
         ("x" * 5_000, "unknown-run", "File name too long."),
     ],
 )
-def test_what_is_neither_is_reported_with_both_ways(
-    call: Call, name: str, code: str, message: str
-) -> None:
-    said = call("show", name)
-    assert said.code == 2
+def test_what_is_neither_names_both_ways(call: Call, name: str, code: str, message: str) -> None:
+    said = call("show", name, code=2)
     assert f"error[{code}]" in said.err
     assert message in said.err
     assert WAYS in said.err
 
 
 def test_what_is_neither_is_reported_where_no_run_was_ever_kept(home: Path, call: Call) -> None:
-    said = call("show", "zz")
-    assert said.code == 2
+    said = call("show", "zz", code=2)
     assert "There is no run 'zz'." in said.err
     assert WAYS in said.err
     assert not (home / "runs.sqlite").exists()  # who mistypes a file makes no journal
@@ -89,9 +78,7 @@ def test_what_is_neither_is_reported_where_no_run_was_ever_kept(home: Path, call
 
 def test_a_journal_that_cannot_be_used_is_reported(home: Path, call: Call) -> None:
     (home / "runs.sqlite").write_bytes(b"this is no database" * 100)
-    said = call("show", "ee")
-    assert said.code == 3
-    assert "error[journal-damaged]" in said.err
+    assert "error[journal-damaged]" in call("show", "ee", code=3).err
 
 
 def test_a_run_is_shown_with_states_times_results_and_answer(

@@ -1,7 +1,5 @@
 """Commands over tools of MCP servers and OpenAPI documents, each in a process of its own."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil
@@ -131,8 +129,7 @@ def test_only_what_was_shown_is_accepted(call: Call, example: Path) -> None:
     assert call(*tools).code == 0
     pinned = lock.read_text("utf-8")
     serve()
-    shown = call(*tools)
-    assert "Changed, and not used until accepted" in shown.err
+    assert "Changed, and not used until accepted" in call(*tools).err
     serve("--rows", "50")  # it changes again before it is accepted
     for words in (("--accept",), ("demo.facilities_list", "--accept")):
         said = call(*tools[:1], *words, *tools[1:])
@@ -163,19 +160,14 @@ def test_only_what_was_shown_is_accepted(call: Call, example: Path) -> None:
         ('{"mcpServers": {"a": {"command": "x", "env": {"T": "${NOT_SET_ANYWHERE}"}}}}', "NOT_SET"),
     ],
 )
-def test_documents_that_cannot_be_used_say_why(
-    call: Call, home: Path, text: str, message: str
-) -> None:
+def test_unusable_documents_say_why(call: Call, home: Path, text: str, message: str) -> None:
     file = home / "document.json"
     file.write_text(text, "utf-8")
-    said = call("tools", "--tools", str(file))
-    assert said.code == 2
+    said = call("tools", "--tools", str(file), code=2)
     assert message in said.err
 
 
-def test_a_tool_that_never_could_be_used_is_marked_and_has_not_changed(
-    home: Path, call: Call
-) -> None:
+def test_a_tool_that_never_could_be_used_is_marked_but_unchanged(home: Path, call: Call) -> None:
     bad = {"type": "object", "properties": {"q": {"type": "str"}}}
     pages = one_page(listed_tool("good"), listed_tool("bad", inputSchema=bad))
     server = Scripted(home, pages=pages).server()

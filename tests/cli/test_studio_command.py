@@ -1,15 +1,12 @@
 """What `toolplan studio` says: its help, and what it refuses."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.cli.calls import Call
 
 
 def test_the_help_names_every_option_of_the_docs(call: Call) -> None:
-    said = call("studio", "--help")
-    assert said.code == 0
+    said = call("studio", "--help", code=0)
     options = ("--port", "--no-open", "--link", "--host", "--origin", "--user-header", "--tools")
     for option in options:
         assert option in said.out
@@ -24,9 +21,7 @@ def test_the_help_names_every_option_of_the_docs(call: Call) -> None:
         (["--origin", "https://plans.example/"], "https://plans.example/#token="),
     ],
 )
-def test_a_link_is_an_address_of_the_studio_that_runs(
-    call: Call, options: list[str], address: str
-) -> None:
+def test_a_link_leads_to_the_running_studio(call: Call, options: list[str], address: str) -> None:
     said = call("studio", "--link", *options)
     assert (said.code, said.out) == (0, "")
     assert address in said.err

@@ -64,9 +64,7 @@ def changed(library: Path, old: str, new: str) -> None:
 
 
 def test_a_plan_that_changed_with_its_tools_is_found(library: Path, call: Call) -> None:
-    first = call("test", "books.plans.yaml")
-    assert first.code == 1
-    assert "Nothing is expected or recorded" in first.out
+    assert "Nothing is expected or recorded" in call("test", "books.plans.yaml", code=1).out
     recording = call("test", "books.plans.yaml", "--record")
     assert (recording.code, recording.err.strip()) == (
         0,
@@ -80,8 +78,7 @@ def test_a_plan_that_changed_with_its_tools_is_found(library: Path, call: Call) 
     ]
     changed(library, "def books_list", "def novels_list")
     said = call("test", "books.plans.yaml", "--junit", "results.xml", "--json")
-    assert said.code == 1
-    assert said.json["failed"] == 1
+    assert (said.code, said.json["failed"]) == (1, 1)
     (problem,) = said.json["tests"][0]["problems"][0]
     assert "+ novels_list" in problem or "novels_list" in problem
     suite = ElementTree.parse(library / "results.xml").getroot()[0]
@@ -122,8 +119,7 @@ def test_a_plan_that_changed_with_a_name_or_a_schema_is_found(
     assert call("test", "w.plans.yaml", "--record").code == 0
     for old, new in edits:
         changed(library, old, new)
-    said = call("test", "w.plans.yaml", "--junit", "results.xml")
-    assert said.code == 1
+    said = call("test", "w.plans.yaml", "--junit", "results.xml", code=1)
     failure = ElementTree.parse(library / "results.xml").getroot()[0][0][0]
     for text in expected:
         assert text in said.out
@@ -162,8 +158,7 @@ def test_expectations_that_are_not_met(library: Path, call: Call) -> None:
         "tests": [{"question": "List books by Ada", "expect": expect} for expect, _ in cases],
     }
     (library / "b.plans.yaml").write_text(json.dumps(document), "utf-8")
-    said = call("test", "b.plans.yaml", "--json")
-    assert said.code == 1
+    said = call("test", "b.plans.yaml", "--json", code=1)
     for (_, expected), found in zip(cases, said.json["tests"], strict=True):
         text = "\n".join(found["problems"][0])
         assert (text == "") if expected is None else expected in text
@@ -178,8 +173,7 @@ def test_bad_calls(call: Call) -> None:
         (("books.plans.yaml", "--planner", "grouded"), 2, "There is no planner 'grouded'."),
         (("books.plans.yaml", "--record", "--junit", "no/x.xml"), 3, "no/x.xml: No such file"),
     ):
-        said = call("test", *words)
-        assert said.code == code
+        said = call("test", *words, code=code)
         assert expected in said.err
 
 

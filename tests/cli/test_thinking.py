@@ -1,7 +1,5 @@
 """What is shown while a model writes, and what was refused of its plans."""
 
-from __future__ import annotations
-
 import io
 import json
 import re

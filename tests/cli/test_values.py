@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.calls import Call
-from tests.cli.test_approve_terminal import Terminal
+from tests.cli.test_approve_terminal import At, Terminal
 
 TOOLS = '''
 from pathlib import Path
@@ -64,8 +64,7 @@ def sent(folder: Path) -> list[str]:
 
 
 def test_calls_wait_and_yes_does_not_answer(folder: Path, call: Call) -> None:
-    said = call(*words(folder, "--approve-values", "--yes", "--json"))
-    assert said.code == 1
+    said = call(*words(folder, "--approve-values", "--yes", "--json"), code=1)
     document = said.json
     assert document["status"] == "waiting"
     step = document["steps"]["answer"]
@@ -93,8 +92,7 @@ def test_calls_wait_and_yes_does_not_answer(folder: Path, call: Call) -> None:
 
 def test_refused_calls_are_not_made_and_the_reason_is_shown(folder: Path, call: Call) -> None:
     name = call(*words(folder, "--approve-values", "--json")).json["run"]
-    said = call("resume", name, "--deny", "answer", "--reason", "not to strangers")
-    assert said.code == 1
+    said = call("resume", name, "--deny", "answer", "--reason", "not to strangers", code=1)
     assert "not to strangers" in said.out + said.err
     assert sent(folder) == []
 
@@ -105,16 +103,14 @@ def test_a_call_is_left_out_by_another_plan(folder: Path, call: Call) -> None:
     assert "--allow answer --leave-out answer:0" in call("show", name).err
     wrong = call("resume", name, "--leave-out", "answer")
     assert (wrong.code, "names no item" in wrong.err) == (2, True)
-    said = call("resume", name, "--allow", "answer", "--leave-out", "answer:0")
-    assert said.code == 0, said.err
+    said = call("resume", name, "--allow", "answer", "--leave-out", "answer:0", code=0)
     assert "That was another plan, with digest" in said.err
     assert f"Run {name[:8]} is over." in said.err
     assert sent(folder) == ["p\u0430ypal.example"]
 
 
 def test_two_ways_of_approval_are_a_usage_error(folder: Path, call: Call) -> None:
-    said = call(*words(folder, "--approve-values", "--approve", "0" * 64))
-    assert said.code == 2
+    assert call(*words(folder, "--approve-values", "--approve", "0" * 64)).code == 2
     both = call("resume", "r", "--allow", "a", "--deny", "a")
     assert (both.code, "two decisions" in both.err) == (2, True)
 
@@ -127,7 +123,7 @@ def test_without_a_terminal_a_plan_is_approved_as_before(folder: Path, call: Cal
 
 
 @pytest.fixture
-def at(folder: Path) -> Iterator[Callable[..., Terminal]]:
+def at(folder: Path) -> Iterator[At]:
     opened: list[Terminal] = []
 
     def start(*more: str) -> Terminal:
@@ -140,7 +136,7 @@ def at(folder: Path) -> Iterator[Callable[..., Terminal]]:
 
 
 def test_on_a_terminal_values_of_tools_are_shown_before_a_person_decides(
-    folder: Path, at: Callable[..., Terminal]
+    folder: Path, at: At
 ) -> None:
     terminal = at()
     terminal.until(QUESTION)
@@ -153,7 +149,7 @@ def test_on_a_terminal_values_of_tools_are_shown_before_a_person_decides(
     assert len(sent(folder)) == 2
 
 
-def test_on_a_terminal_calls_are_left_out(folder: Path, at: Callable[..., Terminal]) -> None:
+def test_on_a_terminal_calls_are_left_out(folder: Path, at: At) -> None:
     terminal = at()
     terminal.until(QUESTION)
     assert "y except 1 leaves call 1 out" in terminal.shown
@@ -162,16 +158,8 @@ def test_on_a_terminal_calls_are_left_out(folder: Path, at: Callable[..., Termin
     assert sent(folder) == ["p\u0430ypal.example"]
 
 
-@pytest.mark.parametrize(
-    "typed",
-    [
-        "n not to strangers\n",
-        "\n",
-    ],
-)
-def test_on_a_terminal_anything_but_yes_makes_no_call(
-    folder: Path, at: Callable[..., Terminal], typed: str
-) -> None:
+@pytest.mark.parametrize("typed", ["n not to strangers\n", "\n"])
+def test_on_a_terminal_anything_but_yes_makes_no_call(folder: Path, at: At, typed: str) -> None:
     terminal = at("--approve-values")
     terminal.until(QUESTION)
     terminal.type(typed)
@@ -194,9 +182,7 @@ def test_on_a_terminal_anything_but_yes_makes_no_call(
         "y except bob",
     ],
 )
-def test_on_a_terminal_what_is_no_answer_is_asked_again(
-    folder: Path, at: Callable[..., Terminal], typed: str
-) -> None:
+def test_on_a_terminal_what_is_no_answer_is_asked_again(folder: Path, at: At, typed: str) -> None:
     terminal = at("--approve-values")
     terminal.until(QUESTION)
     terminal.type(f"{typed}\n")

@@ -1,7 +1,5 @@
 """What commands print line by line breaks no identifier, date or amount, at any width."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import os

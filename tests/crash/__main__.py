@@ -1,7 +1,5 @@
 """Kill runs, over and over: `python -m tests.crash --kills 1000 --seed 1`."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 import tempfile

@@ -1,12 +1,9 @@
 """A chain of calls with effects and long outputs, one behind another."""
 
-from __future__ import annotations
-
 import asyncio
 
-from toolplan.compiler import compile_plan
+from toolplan import ExecutionPlan, compile_plan
 from toolplan.plan.path import Json
-from toolplan.policy.execution_plan import ExecutionPlan
 from toolplan.schema.tool import Arguments, Effects, Tool, Toolbox
 
 TEXT = "so much has to be written down "

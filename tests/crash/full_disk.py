@@ -4,8 +4,6 @@
 which it has to be started by `unshare -rm`. TIMES says how long the results are.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import subprocess

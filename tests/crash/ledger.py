@@ -3,8 +3,6 @@
 Tools report a call to it and wait for its answer, as for that of a service that does something.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import select

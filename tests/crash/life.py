@@ -1,7 +1,5 @@
 """One life of a run: a process that begins it, or resumes it, and may be killed at a point."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os
@@ -16,14 +14,13 @@ from tests.crash import plans
 from tests.crash.ledger import Client
 from tests.crash.person import Person
 from tests.crash.stream import PlanStream
+from toolplan import ExecutionPlan, current_call
 from toolplan.engine import Decided, resume, run, run_stream
-from toolplan.events import Event, RunApproved, RunState
+from toolplan.events import Event, RunApproved
 from toolplan.plan.path import Json
 from toolplan.policy.approval import Approval, Approver, approve
 from toolplan.policy.consent import Consent, ValueApproval
-from toolplan.policy.execution_plan import ExecutionPlan
 from toolplan.schema.tool import Arguments, Call, ToolError
-from toolplan.schema.tool_call import current_call
 from toolplan.storage.journal import Journal, Lease, RunRecord, Slot, Store, open_journal
 from toolplan.storage.journal.blobs import Blobs
 
@@ -85,19 +82,11 @@ class _Watched:
         self._points.hit("accept: after")
         return lease
 
-    def append(
-        self,
-        lease: Lease,
-        texts: Sequence[str],
-        at: int,
-        *,
-        sync: bool,
-        status: RunState | None = None,
-    ) -> None:
+    def append(self, lease: Lease, texts: Sequence[str], at: int, **how: Any) -> None:
         kinds = dict.fromkeys(_kind(text) for text in texts)
         for kind in kinds:
             self._points.hit(f"{kind}: before it is on disk")
-        self._journal.append(lease, texts, at, sync=sync, status=status)
+        self._journal.append(lease, texts, at, **how)
         for kind in kinds:
             self._points.hit(f"{kind}: on disk")
 

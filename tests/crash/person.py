@@ -1,7 +1,5 @@
 """Who decides about calls with their values, and what must hold for each call that was made."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import random
@@ -27,13 +25,7 @@ from toolplan.storage.journal import Recovered, Slot
 APPROVED: Final = "(approved)"
 """What the ledger has for the tool where a person approved a call."""
 
-_KINDS: Final = (
-    "approval-staged",
-    "call-waiting",
-    "consent-given",
-    "run-parked",
-    "run-resumed",
-)
+_KINDS: Final = ("approval-staged", "call-waiting", "consent-given", "run-parked", "run-resumed")
 
 ASKED: Final = "values: a person is asked"
 DECIDED: Final = "values: the person has decided"

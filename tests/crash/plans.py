@@ -1,7 +1,5 @@
 """Plans of many shapes, by seed, and what their tools compute."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable, Mapping
 from typing import Final

@@ -1,7 +1,5 @@
 """The story of one run over all its lives, and what must hold at the end of each."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import random
@@ -14,7 +12,7 @@ from tests.crash.ledger import Entry, Ledger
 from tests.crash.life import Ended, Life, live
 from tests.crash.person import Decisions, Person
 from tests.plans_strategy import execution_plan
-from toolplan.engine import Decided
+from toolplan import Decided, ExecutionPlan, Plan, Policy
 from toolplan.events import (
     CallIntended,
     Event,
@@ -25,12 +23,9 @@ from toolplan.events import (
     StepState,
     fold,
 )
-from toolplan.plan.model import Plan
 from toolplan.plan.path import Json
-from toolplan.policy import Policy
 from toolplan.policy.approval import digest_of
 from toolplan.policy.consent import Consent
-from toolplan.policy.execution_plan import ExecutionPlan
 from toolplan.schema.tool import Arguments, Call, Toolbox
 from toolplan.storage.journal import JournalError, Recovered, Slot, open_journal, recover
 from toolplan.testing import interpret

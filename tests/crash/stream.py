@@ -1,14 +1,11 @@
 """A plan that is still being written when its run begins, with places to be killed at."""
 
-from __future__ import annotations
-
 import asyncio
 import random
 from collections.abc import AsyncIterator, Callable
 from typing import Final, NamedTuple
 
-from toolplan.plan.model import Step
-from toolplan.policy.execution_plan import ExecutionPlan
+from toolplan import ExecutionPlan, Step
 
 NEXT: Final = "stream: the next step is to come"
 GIVEN: Final = "stream: a step was taken"

@@ -1,7 +1,5 @@
 """A disk that really is full is named, and what was accepted continues when there is room."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 import sys

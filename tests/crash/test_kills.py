@@ -1,7 +1,5 @@
 """Runs that are killed, stopped and starved of disk, with real processes and real signals."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import re
@@ -18,12 +16,10 @@ import pytest
 from tests.crash.chains import Calls, chain, tools
 from tests.crash.stream import GIVEN, NEXT, WHOLE
 from tests.stores import Files, Stores
+from toolplan import ExecutionPlan, Toolbox, approve
 from toolplan.engine import Decided, resume, run
 from toolplan.events import Run, RunState
 from toolplan.plan.path import Json
-from toolplan.policy.approval import approve
-from toolplan.policy.execution_plan import ExecutionPlan
-from toolplan.schema.tool import Toolbox
 from toolplan.storage.journal import Journal, JournalError, LeaseLost, Slot
 
 ROOT = Path(__file__).parents[2]
@@ -231,12 +227,7 @@ async def ended(
     journal: Journal, plan: ExecutionPlan, box: Toolbox, timeout_s: float = 30.0
 ) -> Run:
     return await run(
-        plan,
-        box,
-        journal=journal,
-        approval=approve(plan),
-        run_id="r",
-        journal_timeout_s=timeout_s,
+        plan, box, journal=journal, approval=approve(plan), run_id="r", journal_timeout_s=timeout_s
     )
 
 

@@ -16,15 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolplan.dates import (
-    MONTHS,
-    DateRange,
-    FoundDate,
-    Weeks,
-    find_dates,
-    read_dates,
-    vocabulary,
-)
+from toolplan.dates import MONTHS, DateRange, FoundDate, Weeks, find_dates, read_dates, vocabulary
 
 
 class Phrase(TypedDict):

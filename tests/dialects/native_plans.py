@@ -1,7 +1,5 @@
 """Hypothesis strategies for plans that the JSON dialects of others can say, or nearly so."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from hypothesis import strategies as st

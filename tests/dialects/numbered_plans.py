@@ -1,7 +1,5 @@
 """Plans that dialects with numbered calls can say, all of them; and what became of writing them."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from functools import cache

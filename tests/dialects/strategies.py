@@ -1,7 +1,5 @@
 """Hypothesis strategies for plans as the dialects see them: any text, any value, any reference."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from hypothesis import strategies as st

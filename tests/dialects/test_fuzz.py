@@ -4,8 +4,6 @@ The texts are made of the real plan texts beside this file: cut, mixed, repeated
 with `HYPOTHESIS_PROFILE=long` for 2,000 examples each and bombs of nearly 2 MB.
 """
 
-from __future__ import annotations
-
 import gc
 import signal
 import tracemalloc

@@ -3,15 +3,12 @@
 The classes P01 … are those of the list of bad plans in the reliability study.
 """
 
-from __future__ import annotations
-
 import json
 
 import pytest
 
+from toolplan import Parsed, Severity
 from toolplan.dialects import DIALECTS
-from toolplan.plan.canonical import Parsed
-from toolplan.plan.diagnostics import Severity
 from toolplan.plan.model import Limits, Literal, Plan, Ref, Step
 from toolplan.plan.path import EVERY, Json
 
@@ -81,9 +78,7 @@ def test_p01_text_that_is_no_json_is_refused(text: str) -> None:
 @pytest.mark.parametrize(
     "value", ['"x": "z"', '"x": ["z", "w"]', '"y": "y", "z": 1', '"y": "y"], "w": ["z"']
 )
-def test_p03_a_text_with_a_colon_in_place_of_a_comma_is_refused(
-    value: str,
-) -> None:
+def test_p03_a_text_with_a_colon_in_place_of_a_comma_is_refused(value: str) -> None:
     parsed = TOOLPLAN.parse(with_argument(value))
     assert parsed.plan is None
     assert codes(parsed) == ["syntax"]
@@ -324,9 +319,7 @@ def nested(depth: int) -> str:
 
 def test_nesting_is_bounded_and_the_bound_is_inclusive() -> None:
     assert TOOLPLAN.parse(nested(64)).diagnostics == ()
-    assert places(TOOLPLAN.parse(nested(65))) == [
-        ("too-deep", "/steps/0/args/x" + "/0" * 60),
-    ]
+    assert places(TOOLPLAN.parse(nested(65))) == [("too-deep", "/steps/0/args/x" + "/0" * 60)]
     assert TOOLPLAN.parse(nested(70), None, Limits(depth=70)).diagnostics == ()
     assert codes(TOOLPLAN.parse("So: " + nested(65))) == ["noise", "too-deep"]
 
@@ -356,8 +349,7 @@ def test_no_depth_makes_the_reader_fail(depth: int) -> None:
     ids=lambda text: text[:12].replace("\n", "n") + text[-4:].replace("\n", "n"),
 )  # fmt: skip
 def test_two_megabytes_of_anything_are_read_in_one_go(text: str) -> None:
-    parsed = TOOLPLAN.parse(text)
-    assert len(parsed.diagnostics) <= 2_000
+    assert len(TOOLPLAN.parse(text).diagnostics) <= 2_000
 
 
 def test_thousands_of_warnings_do_not_hide_an_error() -> None:

@@ -1,7 +1,5 @@
 """Laws of every dialect, on plans and on texts that no person would write."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """LLMCompiler's dialect: what it reads, what it refuses, and that what it writes reads back."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
@@ -11,9 +9,8 @@ from hypothesis import strategies as st
 
 from tests.dialects.numbered_plans import llmcompiler_plans, written
 from tests.plans_strategy import plans
+from toolplan import CannotExpress, Parsed, Severity
 from toolplan.dialects import DIALECTS
-from toolplan.plan.canonical import Parsed
-from toolplan.plan.diagnostics import CannotExpress, Severity
 from toolplan.plan.model import (
     Limits,
     Literal,
@@ -57,8 +54,7 @@ def argument(written: str, before: str = "1. now()\n") -> Value:
 @example(Plan((Step("a", "t", {"x": template((Ref("a"), "0", Ref("a", ("k",)), "$"))}),)))
 @example(Plan((Step("a", "t", {"x": template(("$", Ref("a"), "$", Ref("a")))}),)))
 def test_what_is_written_reads_back_as_the_same_plan(plan: Plan) -> None:
-    parsed = DIALECT.parse(DIALECT.print(plan))
-    assert parsed == Parsed(positional(plan), ())
+    assert DIALECT.parse(DIALECT.print(plan)) == Parsed(positional(plan), ())
 
 
 @given(plans() | llmcompiler_plans())

@@ -1,7 +1,5 @@
 """Laws of the JSON dialects of others: what is printed reads back, and what cannot be is named."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -18,10 +16,7 @@ from tests.dialects.native_plans import (
     with_thoughts,
 )
 from tests.dialects.strategies import plans
-from toolplan.dialects import (
-    DIALECTS,
-    Dialect,
-)
+from toolplan.dialects import DIALECTS, Dialect
 from toolplan.plan.diagnostics import CannotExpress, Diagnostic, Severity
 from toolplan.plan.model import Literal, Plan, Ref, Signature, Step, positional
 
@@ -74,12 +69,7 @@ def test_nestful_keeps_ids_that_are_labels(plan: Plan) -> None:
 
 
 @settings(deadline=None)
-@given(
-    with_thoughts(
-        with_order(calls(PLAIN_TEXTS, WHOLE)),
-        all_or_none=True,
-    )
-)
+@given(with_thoughts(with_order(calls(PLAIN_TEXTS, WHOLE)), all_or_none=True))
 def test_taskbench_says_every_plan_of_calls_and_order_without_angles(plan: Plan) -> None:
     assert_reads_back(TASKBENCH, TASKBENCH.print(plan), plan)
 
@@ -129,8 +119,7 @@ def tasks(draw: st.DrawFn) -> Plan:
 @given(tasks())
 def test_state_says_every_plan_of_tasks_with_their_ids_and_any_text(plan: Plan) -> None:
     parsed = STATE.parse(STATE.print(plan))
-    assert parsed.plan == plan
-    assert parsed.diagnostics == ()
+    assert (parsed.plan, parsed.diagnostics) == (plan, ())
 
 
 @pytest.mark.parametrize("name", ["clear", *NATIVE])

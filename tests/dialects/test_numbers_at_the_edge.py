@@ -1,7 +1,5 @@
 """A number that a double keeps is read as it stands, up to the greatest."""
 
-from __future__ import annotations
-
 import sys
 
 import pytest

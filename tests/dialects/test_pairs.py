@@ -5,8 +5,6 @@ diagnostic stands in the text. `UPDATE_SNAPSHOTS=1 pytest tests/dialects` writes
 difference.
 """
 
-from __future__ import annotations
-
 import json
 import os
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The plans of the seeds' own documents: each is read as it is written, and says what it should."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """ReWOO's dialect: what it reads, what it refuses, and that what it writes reads back."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
@@ -11,9 +9,8 @@ from hypothesis import strategies as st
 
 from tests.dialects.numbered_plans import REWOO_TOOLS, rewoo_plans, written
 from tests.plans_strategy import plans
+from toolplan import CannotExpress, Parsed, Severity
 from toolplan.dialects import DIALECTS
-from toolplan.plan.canonical import Parsed
-from toolplan.plan.diagnostics import CannotExpress, Severity
 from toolplan.plan.model import (
     Limits,
     Literal,
@@ -259,9 +256,7 @@ SEARCH = {"search": Signature(("query", "limit", "tags"), ()), "body": Signature
         ('say {"query": 1}', {"query": Literal('say {"query": 1}')}),
     ],
 )
-def test_an_object_with_names_of_arguments_is_the_arguments(
-    said: str, args: dict[str, Value]
-) -> None:
+def test_an_object_naming_arguments_is_the_arguments(said: str, args: dict[str, Value]) -> None:
     text = f"#E1 = body[x]\n#E2 = search[{said}]"
     parsed = DIALECT.parse(text, SEARCH)
     assert parsed.plan is not None

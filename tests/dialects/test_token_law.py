@@ -1,7 +1,5 @@
 """The law of repair: whatever is read of a broken text has the tokens of the text, in order."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """Servers of streams that end without a connection left open."""
 
-from __future__ import annotations
-
 import asyncio
 
 

@@ -1,7 +1,5 @@
 """A model server that answers as its script says, over real HTTP on loopback."""
 
-from __future__ import annotations
-
 import json
 import socket
 import struct

@@ -7,11 +7,9 @@ import json
 from collections.abc import Mapping, Sequence
 
 from tests.plans_strategy import execution_plan
-from toolplan.app.dry_run.report import DryRun
-from toolplan.app.dry_run.simulation import simulate
+from toolplan import DryRun, Effects, simulate
 from toolplan.plan.model import Limits, Plan, Step, Value
 from toolplan.plan.path import Json
-from toolplan.schema.tool import Effects
 from toolplan.testing import Raises, ScriptedTools
 
 ROW: Json = {

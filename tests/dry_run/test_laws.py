@@ -1,7 +1,5 @@
 """Laws of the dry run, on plans of any kind and on those of the demo."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from typing import Any
@@ -14,9 +12,7 @@ from msgspec.structs import replace
 from tests.dry_run._described import ROW, ROWS, Tools
 from tests.planners.planned import QUESTIONS, demo
 from tests.plans_strategy import execution_plan, plans
-from toolplan.app.dry_run.simulation import simulate
-from toolplan.compiler import compile_plan
-from toolplan.engine import run
+from toolplan import compile_plan, run, simulate
 from toolplan.events import StepState
 from toolplan.plan.model import Plan, Ref, Step
 from toolplan.plan.path import Json
@@ -61,8 +57,7 @@ TWO_READERS = Plan(
     )
 )
 RECORDINGS: st.SearchStrategy[list[Json]] = st.lists(
-    st.sampled_from([None, 7, "a", [1, 2, 3], [], {"data": [{"id": "x"}]}, {"data": 3}]),
-    max_size=2,
+    st.sampled_from([None, 7, "a", [1, 2, 3], [], {"data": [{"id": "x"}]}, {"data": 3}]), max_size=2
 )
 INPUTS: st.SearchStrategy[dict[str, Json]] = st.sampled_from(
     [
@@ -127,6 +122,5 @@ def test_plans_of_the_demo_have_no_fault(asked: dict[str, Any]) -> None:
     compiled = compile_plan(json.dumps({"toolplan": 1, "steps": asked["steps"]}), tools=demo())
     assert compiled.plan is not None
     dry = asyncio.run(simulate(compiled.plan, demo()))
-    assert dry.faults == ()
-    assert dry.unchecked == ()
+    assert (dry.faults, dry.unchecked) == ((), ())
     assert {*dry.scenarios[0].states.values()} == {SUCCEEDED}

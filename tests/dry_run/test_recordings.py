@@ -1,7 +1,5 @@
 """The dry run with results that tools gave before: they show what may fail, and prove nothing."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """The dry run: faults found with sample values, without calling a tool."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Mapping
 from typing import Any
@@ -218,8 +216,7 @@ def test_sample_values_fit_who_reads_them() -> None:
         Step("d", "show", {"tags": Ref("a", (EVERY, "tags", 0))}),
         output=Object((("third", Ref("a", (2, "day"))),)),
     )
-    assert dry.faults == ()
-    assert dry.unchecked == ()
+    assert (dry.faults, dry.unchecked) == ((), ())
 
 
 def test_readers_that_want_different_things_are_not_blamed() -> None:
@@ -254,8 +251,7 @@ def test_alternatives_that_a_sample_value_misses_are_no_fault() -> None:
     tools = Tools().add("get", {"type": "object", "properties": {"k": {"type": "string"}}})
     tools.add("show", {}, x={"anyOf": [one, two]})
     value = Object((("a", Literal("s")), ("b", Template(("t ", Ref("g", ("k",)))))))
-    dry = tools.dry(Step("g", "get"), Step("s", "show", {"x": value}))
-    assert dry.faults == ()
+    assert tools.dry(Step("g", "get"), Step("s", "show", {"x": value})).faults == ()
 
 
 def test_calls_are_bounded_from_below_and_above() -> None:

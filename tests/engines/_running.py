@@ -4,10 +4,9 @@ import asyncio
 from typing import Any
 
 from tests.plans_strategy import execution_plan
-from toolplan.engine import run
+from toolplan import approve, run
 from toolplan.events import Run, StepState
 from toolplan.plan.model import Literal, Plan, Step, Value
-from toolplan.policy.approval import approve
 from toolplan.testing import Outcome, RecordingSink, ScriptedTools
 
 

@@ -1,7 +1,5 @@
 """Each test of the engine runs without a journal, with one in a file, and with one in Postgres."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Generator
 from pathlib import Path
 

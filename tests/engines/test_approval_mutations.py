@@ -1,7 +1,5 @@
 """Ten thousand ways to change what was approved: nothing runs but what the person has seen."""
 
-from __future__ import annotations
-
 import asyncio
 import copy
 import random
@@ -13,14 +11,11 @@ from msgspec.structs import replace
 from tests.plans_strategy import execution_plan
 from tests.sizes import share_of
 from tests.stores import Stores
-from toolplan.engine import CannotRun, run
-from toolplan.events import Run
+from toolplan import CannotRun, ExecutionPlan, Policy, Run, run
 from toolplan.plan.canonical import dump, load
 from toolplan.plan.model import Literal, Plan
 from toolplan.plan.path import Json
-from toolplan.policy import Policy
 from toolplan.policy.approval import Approval, ApprovalRequired, ApprovalUsed, approve
-from toolplan.policy.execution_plan import ExecutionPlan
 from toolplan.schema.tool import Arguments, Call, Effects, Tool, Toolbox
 
 MUTATIONS: Final = share_of(10_000)

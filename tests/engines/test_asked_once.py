@@ -1,7 +1,5 @@
 """What waits for a person is written once, however often its run is resumed."""
 
-from __future__ import annotations
-
 import asyncio
 from collections import Counter
 from contextlib import closing

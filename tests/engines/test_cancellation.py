@@ -121,9 +121,7 @@ def test_a_tool_that_blocks_the_loop_misses_its_deadline() -> None:
     assert step.error.code == "timeout"
 
 
-async def test_the_end_of_a_run_is_reported_although_it_was_cancelled_as_its_last_call_ended() -> (
-    None
-):
+async def test_the_end_of_a_run_is_reported_although_cancelled_as_its_last_call_ended() -> None:
     async def last(args: Arguments) -> Json:
         await asyncio.sleep(0.01)
         task.cancel()
@@ -140,9 +138,7 @@ async def test_the_end_of_a_run_is_reported_although_it_was_cancelled_as_its_las
 
 
 @pytest.mark.parametrize("turns", range(6))
-async def test_a_run_that_is_cancelled_while_the_journal_takes_it_is_released(
-    stores: Stores, turns: int
-) -> None:
+async def test_a_run_cancelled_while_it_is_taken_is_released(stores: Stores, turns: int) -> None:
     """It is cancelled there as well, and this process does not hold it."""
 
     tools = scripted(hang=Hangs())

@@ -63,8 +63,7 @@ async def test_a_scripted_planner_proposes_in_order_and_remembers_what_it_was_as
 
 
 def test_a_recording_sink_keeps_events_and_folds_the_run() -> None:
-    tools = scripted(t=Gives(1))
-    done, sink = ran(tools, Step("s", "t"))
+    done, sink = ran(scripted(t=Gives(1)), Step("s", "t"))
     assert sink.run == done
     assert [event.output for event in sink.of(StepSucceeded)] == [1]
     assert len(sink.events) == 4

@@ -23,17 +23,15 @@ import pytest
 from tests.engines._running import ran
 from tests.plans_strategy import execution_plan
 from tests.stores import Stores
+from toolplan import Effects, OutcomeUnknown, Tool, Toolbox, ToolError, approve, tool
 from toolplan.engine import CannotRun, Decided, resume, run
 from toolplan.engine._failures import MAX_KEPT, kept_result
 from toolplan.engine.lost import may_have_happened
 from toolplan.events import CallInDoubt, Run, RunParked, RunResumed, RunState, StepState, to_json
 from toolplan.plan.model import Literal, Plan, Ref, Step
 from toolplan.plan.path import Json
-from toolplan.policy.approval import approve
-from toolplan.schema.tool import Effects, OutcomeUnknown, Tool, Toolbox, ToolError
 from toolplan.storage.journal import Slot, from_record, recover, to_record
 from toolplan.testing import Computes, Gives, Outcome, Raises, ScriptedTools, interpret
-from toolplan.tools.python import tool
 
 CHARGED: Json = {"type": "object", "properties": {"id": {"type": "integer"}}, "required": ["id"]}
 
@@ -199,8 +197,7 @@ def test_a_function_whose_result_does_not_fit_its_type_hint_is_in_doubt() -> Non
 
     for effects, status in (("write", RunState.IN_DOUBT), ("read", RunState.FAILED)):
         function: Tool = tool(effects=effects)(charge)  # type: ignore[call-overload]
-        done = _run(function, Step("pay", "charge", {"eur": Literal(5)}))
-        assert done.status is status
+        assert _run(function, Step("pay", "charge", {"eur": Literal(5)})).status is status
     assert made == [5, 5]
     function = tool(effects="write")(charge)
     doubt = _run(function, Step("pay", "charge", {"eur": Literal(5)})).steps["pay"].doubts[0]

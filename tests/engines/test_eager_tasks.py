@@ -87,9 +87,7 @@ async def test_the_first_calls_of_a_run_begin_eagerly(kept: Stores | None) -> No
 
 
 @pytest.mark.parametrize("fails", [False, True])
-async def test_steps_that_end_as_soon_as_they_begin_let_others_have_a_turn_between(
-    fails: bool,
-) -> None:
+async def test_steps_that_end_as_they_begin_let_others_have_a_turn_between(fails: bool) -> None:
     """A chain of calls that block the loop does not keep it for its whole length."""
 
     turns = 0

@@ -8,12 +8,9 @@ import pytest
 
 from tests.plans_strategy import execution_plan
 from tests.stores import Stores
-from toolplan.base.errors import ToolplanError
+from toolplan import ApprovalRequired, ApprovalUsed, JournalError, Plan, ToolplanError
 from toolplan.engine import CannotRun, StreamRefused, resume, run
-from toolplan.plan.model import Plan
-from toolplan.policy.approval import ApprovalRequired, ApprovalUsed
 from toolplan.schema.tool import OutcomeUnknown, Toolbox, ToolError, ToolObjectError
-from toolplan.storage.journal import JournalError
 from toolplan.storage.memory import MemoryFault
 
 
@@ -23,10 +20,7 @@ def test_what_is_no_execution_plan_is_refused_with_help(plan: Any, stores: Store
         asyncio.run(run(plan, Toolbox([])))
     assert refused.value.code == "cannot-run"
     assert "look at" in (refused.value.help or "")
-    with (
-        closing(stores.open()) as journal,
-        pytest.raises(ToolplanError, match=str(refused.value)),
-    ):
+    with closing(stores.open()) as journal, pytest.raises(ToolplanError, match=str(refused.value)):
         asyncio.run(resume(plan, Toolbox([]), "r", journal=journal))
 
 

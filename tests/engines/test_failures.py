@@ -8,7 +8,7 @@ import pytest
 
 from tests.engines._running import codes, ran, scripted, started, states, zeros
 from tests.plans_strategy import execution_plan
-from toolplan.engine import CannotRun, run
+from toolplan import Approval, ApprovalRequired, CannotRun, approve, run
 from toolplan.events import (
     AttemptFailed,
     Failure,
@@ -20,7 +20,6 @@ from toolplan.events import (
 )
 from toolplan.plan.model import Array, Limits, Literal, Object, Plan, Ref, Step, When
 from toolplan.plan.path import Json
-from toolplan.policy.approval import Approval, ApprovalRequired, approve
 from toolplan.schema.tool import Arguments, Effects, Tool, Toolbox, ToolError
 from toolplan.testing import Computes, Gives, Raises, RecordingSink, ScriptedTools
 
@@ -104,9 +103,7 @@ def test_on_error_continue_gives_null_and_keeps_the_failure() -> None:
     assert done.steps["whole"].output == {"x": None}
     assert codes(done) == {"a": "tool-error", "part": "reference-missing"}
     assert done.steps["part"].error == Failure(
-        "reference-missing",
-        "${a.id}: the output is null, not an object.",
-        "/args/x",
+        "reference-missing", "${a.id}: the output is null, not an object.", "/args/x"
     )
     [event] = [e for e in sink.of(StepSucceeded) if e.step == "a"]
     assert event.output is None
@@ -123,9 +120,7 @@ def test_on_error_continue_gives_null_and_keeps_the_failure() -> None:
         ({"id": "xy", "colour": 1}, "unknown-argument", "/args"),
     ],
 )
-def test_arguments_are_checked_after_they_are_filled(
-    args: Arguments, code: str, pointer: str
-) -> None:
+def test_arguments_are_checked_once_filled(args: Arguments, code: str, pointer: str) -> None:
     tools = scripted(give=Gives(args))
     tools.add("typed", input_schema=TYPED)
     filled = {key: Ref("give", (key,)) for key in args}

@@ -71,11 +71,7 @@ def test_any_plan_gives_what_the_interpreter_gives(plan: Plan, concurrency: int)
     async def both() -> tuple[Run, Run]:
         checked = execution_plan(plan)
         ours = await run(
-            checked,
-            scripted_tools().toolbox,
-            concurrency=concurrency,
-            backoff_s=0.0,
-            on_event=sink,
+            checked, scripted_tools().toolbox, concurrency=concurrency, backoff_s=0.0, on_event=sink
         )
         return ours, await interpret(checked, scripted_tools().toolbox)
 

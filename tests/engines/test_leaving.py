@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from tests.engines._running import scripted, states, zeros
 from tests.plans_strategy import execution_plan
 from tests.stores import Stores
+from toolplan import Effects, ToolError, approve
 from toolplan.engine import Leaving, resume, run
 from toolplan.events import (
     CallInDoubt,
@@ -22,14 +23,10 @@ from toolplan.events import (
     StepSucceeded,
 )
 from toolplan.plan.model import Plan, Ref, Step
-from toolplan.policy.approval import approve
-from toolplan.schema.tool import Effects, ToolError
 from toolplan.testing import Gives, Hangs, Raises, RecordingSink, ScriptedTools
 
 
-async def test_a_run_that_leaves_waits_for_its_open_call_and_starts_no_other(
-    stores: Stores,
-) -> None:
+async def test_a_run_that_leaves_waits_for_its_open_call_starting_no_other(stores: Stores) -> None:
     tools = ScriptedTools()
     release = asyncio.Event()
     tools.add("slow", Gives(1, until=release))
@@ -107,9 +104,7 @@ async def test_a_run_that_leaves_does_not_try_again() -> None:
 
 
 @pytest.mark.parametrize("with_doubt", [False, True])
-async def test_a_run_that_starts_while_its_process_leaves_makes_no_call(
-    stores: Stores, with_doubt: bool
-) -> None:
+async def test_a_run_started_while_leaving_makes_no_call(stores: Stores, with_doubt: bool) -> None:
     tools = ScriptedTools()
     tools.add("t", Gives(1), effects=Effects.WRITE if with_doubt else Effects.READ)
     plan = execution_plan(Plan((Step("a", "t"), Step("b", "t"))), tools.toolbox)

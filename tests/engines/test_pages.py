@@ -71,16 +71,14 @@ def test_numbered_pages_come_at_the_same_time_and_in_order() -> None:
 
 def test_a_cursor_leads_from_page_to_page() -> None:
     tools = tools_of(by_cursor, _BY_CURSOR)
-    result = ran(tools)
-    assert result.output == {"a": {"data": ROWS, "next_cursor": "10"}}
+    assert ran(tools).output == {"a": {"data": ROWS, "next_cursor": "10"}}
     assert [call.args.get("cursor") for call in tools.calls] == [None, "10", "20", "30"]
     assert tools.most_running == 1
 
 
 def test_pages_count_towards_the_limit_of_calls() -> None:
     tools = tools_of(page_of)
-    result = ran(tools, limits=Limits(calls=3))
-    failure = result.steps["a"].error
+    failure = ran(tools, limits=Limits(calls=3)).steps["a"].error
     assert failure is not None
     assert failure.code == "too-many-calls"
     assert len(tools.calls) == 1
@@ -120,8 +118,7 @@ def test_the_first_page_in_order_that_fails_fails_the_step() -> None:
             raise ToolError(f"no page {page}")
         return page_of(args)
 
-    result = ran(tools_of(bad))
-    failure = result.steps["a"].error
+    failure = ran(tools_of(bad)).steps["a"].error
     assert failure is not None
     assert failure.message == "no page 3"
 
@@ -170,9 +167,7 @@ def test_a_tool_with_effects_has_no_pages() -> None:
 
 @pytest.mark.parametrize("for_each", [None, Literal([1])])
 @pytest.mark.parametrize("stops", range(4))
-async def test_pages_that_are_there_are_never_asked_for_again(
-    stores: Stores, stops: int, for_each: Value | None
-) -> None:
+async def test_pages_are_asked_for_once(stores: Stores, stops: int, for_each: Value | None) -> None:
     reached = asyncio.Event()
 
     async def list_(args: Arguments) -> Json:

@@ -1,7 +1,5 @@
 """Tools that raise, in sixty ways: each fails its own step, and the other branch is finished."""
 
-from __future__ import annotations
-
 import asyncio
 import concurrent.futures
 import errno
@@ -127,8 +125,7 @@ def test_a_tool_whose_process_dies_fails_its_step_and_nothing_else() -> None:
             pool.shutdown(wait=False)
 
     dying = Tool("die", "Dies.", {"type": "object"}, effects=Effects.READ, call=die)
-    tools = scripted(fine=Gives({"n": 1}))
-    box = tools.toolbox.with_tools(dying)
+    box = scripted(fine=Gives({"n": 1})).toolbox.with_tools(dying)
     plan = execution_plan(Plan((Step("bad", "die"), Step("good", "fine"))))
     done = asyncio.run(run(plan, box))
     assert done.steps["bad"].state is StepState.FAILED
@@ -141,9 +138,7 @@ def test_there_are_sixty_kinds() -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: getattr(kind, "__name__", "kind"))
-def test_whatever_a_tool_raises_fails_its_step_and_nothing_else(
-    kind: Callable[[], BaseException],
-) -> None:
+def test_whatever_a_tool_raises_fails_its_step_alone(kind: Callable[[], BaseException]) -> None:
     tools = scripted(fail=Raises(kind()), fine=Gives({"n": 1}), echo=None)
     done, _ = ran(
         tools,

@@ -73,9 +73,7 @@ async def test_a_limit_over_several_runs_holds() -> None:
     assert tools.most_running == 2
 
 
-async def test_a_run_that_leaves_or_is_cancelled_gives_back_what_it_has_and_what_it_asked_for() -> (
-    None
-):
+async def test_a_run_that_leaves_or_is_cancelled_gives_back_what_it_has_and_asked_for() -> None:
     tools = scripted(shared=Hangs())
     slots = Slots(1)
     plan = execution_plan(Plan((Step("a", "shared"), Step("b", "shared"))), tools.toolbox)

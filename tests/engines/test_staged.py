@@ -10,13 +10,11 @@ import pytest
 from msgspec.structs import replace
 
 from tests.stores import Stores
-from toolplan.base.errors import ToolplanError
-from toolplan.compiler import compile_plan
+from toolplan import ExecutionPlan, ToolplanError, approve, compile_plan
 from toolplan.engine import CannotRun, resume, run
 from toolplan.events import ConsentGiven, Event, Run, RunState, StepState, StepSucceeded
 from toolplan.plan.path import Json, copied
 from toolplan.policy import Flow, Policy, Trust
-from toolplan.policy.approval import approve
 from toolplan.policy.consent import (
     Answer,
     Consent,
@@ -26,7 +24,6 @@ from toolplan.policy.consent import (
     PolicyEngine,
     ValueApproval,
 )
-from toolplan.policy.execution_plan import ExecutionPlan
 from toolplan.schema.tool import Arguments, Call, Effects, Tool, Toolbox, ToolError
 
 TEXT: Json = {"type": "string"}
@@ -41,10 +38,7 @@ class World:
         self.results: dict[str, Json] = {"inbox": copied(MAILS), **results}
         rows: Json = {
             "type": "array",
-            "items": {
-                "type": "object",
-                "properties": {"sender": TEXT, "n": {"type": "number"}},
-            },
+            "items": {"type": "object", "properties": {"sender": TEXT, "n": {"type": "number"}}},
         }
         sent: Json = {"type": "object", "properties": {"id": TEXT}}
         self.tools = Toolbox(
@@ -122,16 +116,14 @@ def test_who_decides_gets_each_value_with_its_source_and_label() -> None:
         seen.extend(effects)
         return True
 
-    done = staged(world, world.plan(*MAIL), decide)
-    assert done.succeeded
+    assert staged(world, world.plan(*MAIL), decide).succeeded
     assert world.calls[-1] == ("send", {"to": "eve@evil.example", "body": "Hello"})
     (effect,) = seen
     assert (effect.tool, effect.step, effect.item) == ("send", "answer", None)
     labels = {name: origin.label for name, origin in effect.origins.items()}
     assert labels == {"to": Trust.UNTRUSTED, "body": Trust.SAID}
     assert [str(each) for each in effect.sources["to"]] == ["mails[0].sender (inbox)"]
-    assert effect.origins["to"].refs == ("mails[0].sender",)
-    assert effect.asked == ("to",)
+    assert (effect.origins["to"].refs, effect.asked) == (("mails[0].sender",), ("to",))
 
 
 def test_a_refused_call_is_not_made_and_its_reason_is_kept() -> None:
@@ -208,8 +200,7 @@ def test_items_behind_one_that_failed_are_not_called_although_they_were_allowed(
 
 def test_items_before_one_that_cannot_be_filled_are_called_once_they_are_allowed() -> None:
     world = World(inbox=[{"sender": "a"}, {"sender": "b"}, {"n": 1}, {"sender": "d"}])
-    done = staged(world, world.plan(*EACH), lambda _: True)
-    assert done.status is RunState.FAILED
+    assert staged(world, world.plan(*EACH), lambda _: True).status is RunState.FAILED
     assert [args.get("to") for _, args in world.calls[1:]] == ["a", "b"]
 
 
@@ -233,8 +224,7 @@ def test_what_is_no_answer_approves_nothing(answer: Any) -> None:
 def test_a_plan_whose_flows_are_allowed_runs_unasked_where_the_policy_says_so() -> None:
     world = World()
     policy = Policy.from_json({"approval": "when-needed", "trusted": {"outputs": ["inbox"]}})
-    done = staged(world, world.plan(*MAIL, policy=policy))
-    assert done.succeeded
+    assert staged(world, world.plan(*MAIL, policy=policy)).succeeded
     assert "send" in world.made
 
 
@@ -287,9 +277,7 @@ def test_an_approver_can_be_asked_when_a_run_is_resumed(stores: Stores) -> None:
     journal.close()
 
 
-async def test_a_cancelled_question_makes_no_call_and_the_run_can_be_resumed(
-    stores: Stores,
-) -> None:
+async def test_a_cancelled_question_makes_no_call_and_its_run_is_resumable(stores: Stores) -> None:
     world, journal = World(), stores.open()
     plan = world.plan(*MAIL)
 

@@ -9,13 +9,11 @@ import pytest
 from tests.engines._running import scripted, states
 from tests.plans_strategy import execution_plan
 from tests.stores import Stores
-from toolplan.compiler import compile_stream
+from toolplan import Effects, ExecutionPlan, Toolbox, ToolError, compile_stream
 from toolplan.engine import CannotRun, StepStream, StreamRefused, run, run_stream
 from toolplan.events import PlanSettled, RunState, StepArrived, StepState
 from toolplan.plan.model import Literal, Plan, Ref, Step
 from toolplan.policy.approval import Approval, ApprovalRequired, approve
-from toolplan.policy.execution_plan import ExecutionPlan
-from toolplan.schema.tool import Effects, Toolbox, ToolError
 from toolplan.testing import Gives, Hangs, Raises, RecordingSink, ScriptedTools
 
 
@@ -220,9 +218,7 @@ async def bare_steps() -> AsyncIterator[Step]:
         (Written(cast("list[Step]", ["a piece of text"]), None).open(), "str"),
     ],
 )
-async def test_what_is_no_stream_of_steps_is_reported_with_what_makes_one(
-    stream: object, given: str
-) -> None:
+async def test_what_streams_no_steps_is_reported_with_what_does(stream: object, given: str) -> None:
     made = tools()
     # one that is not iterated over would never be at its end
     going = run_stream(cast("StepStream", stream), made.toolbox)

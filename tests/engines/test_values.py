@@ -56,9 +56,7 @@ def unusable(result: object, *, depth: int = 64, size: int = 10_000) -> ResultUn
         (Object((("in", Ref("s2")), ("${s2}", Ref("0")))), {"in": "Berlin", "${s2}": True}),
     ],
 )
-def test_a_whole_reference_keeps_the_type_of_the_value_f002_20(
-    value: Value, expected: Json
-) -> None:
+def test_whole_references_keep_the_type_of_the_value_f002_20(value: Value, expected: Json) -> None:
     filled = resolve(value, OUTPUTS)
     assert filled == expected
     assert type(filled) is type(expected)

@@ -12,11 +12,10 @@ from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequenc
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
-from toolplan import Limits, Parsed, Plan, Step, Toolbox, tool
+from toolplan import CannotExpress, Diagnostic, Limits, Parsed, Plan, Severity, Step, Toolbox, tool
 from toolplan.cli.terminal import Exit, out
 from toolplan.compiler.rules import PlanContext, Problem, rule
 from toolplan.dialects import Dialect, StepStream
-from toolplan.plan.diagnostics import CannotExpress, Diagnostic, Severity
 from toolplan.plan.model import Literal, Ref, Signature, Value
 from toolplan.plan.text.loose import Span
 from toolplan.planners import Attempt, Draft, DraftText, Planner, Proposal, Question

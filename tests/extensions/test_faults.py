@@ -1,7 +1,5 @@
 """A fault in what a package adds is an error that names it, its package and the fault."""
 
-from __future__ import annotations
-
 import asyncio
 import re
 from collections.abc import AsyncGenerator, Callable, Generator, Iterator
@@ -14,14 +12,12 @@ import pytest
 
 import toolplan
 from tests.extensions.test_scratch_package import python, site
-from toolplan.base.errors import ToolplanError
+from toolplan import CannotExpress, Plan, Step, ToolplanError
 from toolplan.base.extensions import KINDS, EntryPoint, ExtensionError
 from toolplan.compiler.rules import PlanContext, Problem, Rule, diagnose, rule
 from toolplan.compiler.rules._all import guarded_rules
 from toolplan.dialects import Dialect
 from toolplan.dialects._base import guarded_dialect
-from toolplan.plan.diagnostics import CannotExpress
-from toolplan.plan.model import Plan, Step
 from toolplan.planners import Draft, DraftText, Question, Remembering
 from toolplan.planners.context import PlannerContext
 from toolplan.planners.guarded import guarded_factory
@@ -137,9 +133,7 @@ def test_a_dialect_that_raises_is_named(method: str) -> None:
         ("chosen", 3, "has no method `parse`."),
     ],
 )
-def test_a_dialect_that_returns_something_else_is_named(
-    method: str, value: object, says: str
-) -> None:
+def test_a_dialect_returning_something_else_is_named(method: str, value: object, says: str) -> None:
     members = {method: returns(value)}
     if method == "feed":
         members = {"stream": returns(SimpleNamespace(feed=returns(value)))}

@@ -4,8 +4,6 @@ The package is a folder on the path of a process of its own, with the files that
 writes. Each thing is used through the command line and through `toolplan.open`.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess
@@ -117,14 +115,12 @@ def test_the_settings_have_a_table_for_the_source(site: Path) -> None:
 
 def test_the_command_line_asks_the_planner(site: Path) -> None:
     options = ("--planner", "scratch", "--tools", "scratch://one", "--json")
-    asked = json.loads(command(site, "ask", "Greet Ada", *options))
-    assert asked["output"] == GREETED
+    assert json.loads(command(site, "ask", "Greet Ada", *options))["output"] == GREETED
 
 
 def test_the_command_line_has_the_commands(site: Path) -> None:
     assert command(site, "greet", "Ada", "--times", "2") == "Hello, Hello, Ada\n"
-    listed = command(site, "--help")
-    assert "A command of the package scratch." in listed
+    assert "A command of the package scratch." in command(site, "--help")
     assert "--times" in command(site, "greet", "--help")
     assert "cycle" in command(site, "explain", "cycle")  # a name of ours is not taken
     unknown = python(site, "-m", "toolplan", "greet", "Ada", "--time", "2")
@@ -139,9 +135,7 @@ def test_the_command_line_has_the_commands(site: Path) -> None:
         ("gone", "cannot be loaded: AttributeError"),
     ],
 )
-def test_a_command_that_cannot_be_used_names_its_package(
-    site: Path, name: str, reason: str
-) -> None:
+def test_an_unusable_command_names_its_package(site: Path, name: str, reason: str) -> None:
     said = python(site, "-m", "toolplan", name)
     assert said.returncode == 2
     assert reason in " ".join(said.stderr.split())

@@ -4,8 +4,6 @@
 at the first plan or statement that breaks one, and names its seed.
 """
 
-from __future__ import annotations
-
 import argparse
 import time
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Tools and a policy of somebody who answers mails, for the tests of flows."""
 
-from __future__ import annotations
-
 from toolplan.compiler import compile_plan, flows_of
 from toolplan.plan.canonical import load
 from toolplan.plan.path import Json

@@ -4,8 +4,6 @@ Each is made as text, for the lineage, and as a function over tables whose value
 are to be trusted, for the interpreter of the tests.
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Policies of an app: given in any form, kept with the run, and held when it is resumed."""
 
-from __future__ import annotations
-
 import asyncio
 from pathlib import Path
 from typing import cast
@@ -11,15 +9,11 @@ import pytest
 import toolplan
 from tests.flows.mails import TOOLS, step
 from tests.flows.test_guards import POLICY, tools
-from toolplan.app._open import open
-from toolplan.base.errors import ToolplanError
-from toolplan.compiler import compile_plan
-from toolplan.engine import run
+from toolplan import ExecutionPlan, ToolplanError, compile_plan, open, run
 from toolplan.plan.model import Literal, Value
 from toolplan.plan.path import Json
 from toolplan.policy import parse_policy
 from toolplan.policy.approval import Approval, ApprovalRequired
-from toolplan.policy.execution_plan import ExecutionPlan
 from toolplan.schema.tool import Arguments
 
 PLAN: dict[str, Json] = {

@@ -1,7 +1,5 @@
 """Plans by which a value of an outsider's making might reach a call under a better label."""
 
-from __future__ import annotations
-
 from typing import Final
 
 import pytest

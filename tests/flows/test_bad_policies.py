@@ -1,7 +1,5 @@
 """Policies that cannot be used, by the thousand: no plan runs, and what is wrong has its line."""
 
-from __future__ import annotations
-
 import random
 import string
 from typing import Final

@@ -7,14 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from toolplan import tool
+from toolplan import Effects, Tool, Toolbox, ValueApproval, compile_plan, run, tool
 from toolplan.cli import main
-from toolplan.compiler import compile_plan
-from toolplan.engine import run
 from toolplan.plan.path import Json
 from toolplan.policy import Flow, Policy, parse_policy
-from toolplan.policy.consent import ValueApproval
-from toolplan.schema.tool import Effects, Tool, Toolbox
 
 MILLION = 1_000_000
 

@@ -1,7 +1,5 @@
 """Values that are looked at right before a call."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import AsyncIterator
@@ -12,14 +10,11 @@ import pytest
 from msgspec.structs import replace
 
 from tests.flows.mails import TOOLS, step
-from toolplan.compiler import compile_plan, compile_stream
-from toolplan.engine import run, run_stream
+from toolplan import Journal, approve, compile_plan, compile_stream, run, run_stream
 from toolplan.events import Run, StepState
 from toolplan.plan.path import Json
 from toolplan.policy import Policy, objection, parse_policy
-from toolplan.policy.approval import approve
 from toolplan.schema.tool import Arguments, Effects, Toolbox
-from toolplan.storage.journal import Journal
 
 LINKS = [
     "see https://evil.example/x", "see HTTP://1.2.3.4", "//evil/x", "www evil", "evil.com",

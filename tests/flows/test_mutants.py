@@ -1,7 +1,5 @@
 """The weakened rules of `benchmarks.policy_mutants`: each is still a piece of its module."""
 
-from __future__ import annotations
-
 import ast
 from importlib.util import find_spec
 from pathlib import Path

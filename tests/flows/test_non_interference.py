@@ -19,13 +19,11 @@ import pytest
 from msgspec.structs import replace
 
 from tests.flows.mails import TOOLS, step
-from toolplan.compiler import compile_plan
-from toolplan.engine import run
+from toolplan import approve, compile_plan, current_call, run
 from toolplan.events import Run, StepState
 from toolplan.plan.model import split_pointer
 from toolplan.plan.path import Json, Path
 from toolplan.policy import Flow, Trust, parse_policy
-from toolplan.policy.approval import approve
 from toolplan.schema import Schema
 from toolplan.schema.tool import (
     Arguments,
@@ -36,7 +34,6 @@ from toolplan.schema.tool import (
     Toolbox,
     ToolError,
 )
-from toolplan.schema.tool_call import current_call
 from toolplan.testing import scripted_extract
 
 Calls = dict[str, list[Arguments]]
@@ -277,10 +274,7 @@ def _read(text: str, instruction: str) -> Json:
 
 
 KEEP: Final = Tool(
-    "keep",
-    "",
-    {"type": "object", "properties": {"one": {}, "other": {}}},
-    effects=Effects.WRITE,
+    "keep", "", {"type": "object", "properties": {"one": {}, "other": {}}}, effects=Effects.WRITE
 )
 WORLD: Final = World()
 OWN: Final = Toolbox(

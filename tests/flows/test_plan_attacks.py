@@ -3,8 +3,6 @@
 They go through what a model reads, lists of lists, conditions, failures, secrets and lengths.
 """
 
-from __future__ import annotations
-
 from typing import Final
 
 import pytest
@@ -29,7 +27,13 @@ TOOLS: Final = Toolbox(
 )
 TEXT: Final = "${mails[0].text}"
 CHOICE: Final[Json] = {"enum": ["a", "b"]}
-HAS_TEXT: Final[dict[str, Json]] = {"value": TEXT, "is": {"minLength": 1}}
+WHERE_TEXT: Final[dict[str, Json]] = {
+    **step("y", "contacts", name="x"),
+    "when": {"value": TEXT, "is": {"minLength": 1}},
+}
+OF_A: Final[Json] = {"a": "${accounts}"}
+NOTED: Final = step("q", "sql", sql="SELECT iban FROM a WHERE note = 'x'", tables=TABLES)
+OF_TEXTS: Final = step("y", "contacts", name="${item.text}", for_each="${mails}")
 NOT_THERE: Final = {
     **step("y", "contacts", name="x"),
     "when": {"value": "${mails[5].text}", "is": True},
@@ -47,6 +51,10 @@ NOT_A_NUMBER: Final = {
 
 def read(name: str, text: Json, schema: Json) -> dict[str, Json]:
     return step(name, "extract", text=text, instruction="What?", schema=schema)
+
+
+def sql(statement: str, **tables: Json) -> dict[str, Json]:
+    return step("q", "sql", sql=statement, tables=tables)
 
 
 def found(value: Json, *steps: Json) -> dict[str, Trust]:
@@ -106,10 +114,7 @@ def test_what_a_schema_leaves_open_is_of_the_text(schema: Json, value: Json, lab
         ([step("y", "contacts", name="${item}", for_each=["a", TEXT])], "${y[0][0].email}", L),
         # lists of lists, and their lengths
         (
-            [
-                step("y", "contacts", name="${item.text}", for_each="${mails}"),
-                step("z", "contacts", name="${item[0].email}", for_each="${y}"),
-            ],
+            [OF_TEXTS, step("z", "contacts", name="${item[0].email}", for_each="${y}")],
             "${z[0][0].email}",
             L,
         ),
@@ -122,10 +127,7 @@ def test_what_a_schema_leaves_open_is_of_the_text(schema: Json, value: Json, lab
             L,
         ),
         (
-            [
-                step("q", "sql", sql="SELECT iban FROM a WHERE note = 'x'", tables=TABLES),
-                step("y", "contacts", name="${item.iban}", for_each="${q.data}"),
-            ],
+            [NOTED, step("y", "contacts", name="${item.iban}", for_each="${q.data}")],
             "${y[0][0].email}",
             L,
         ),
@@ -163,80 +165,37 @@ def test_steps_between_do_not_launder(steps: list[Json], value: Json, label: Tru
 @pytest.mark.parametrize(
     ("steps", "value"),
     [
-        ([{**step("y", "contacts", name="x"), "when": HAS_TEXT}], "${y[0].email}"),
-        (
-            [
-                {**step("y", "contacts", name="x"), "when": HAS_TEXT},
-                step("z", "contacts", name="${y[0].email}"),
-            ],
-            "${z[0].email}",
-        ),
-        (
-            [
-                {**step("y", "contacts", name="x"), "when": HAS_TEXT},
-                step("z", "contacts", name="${item.email}", for_each="${y}"),
-            ],
-            "${z[0][0].email}",
-        ),
-        (
-            [
-                {**step("y", "contacts", name="x"), "when": HAS_TEXT},
-                step("q", "sql", sql="SELECT email AS e FROM t", tables={"t": "${y}"}),
-            ],
-            "${q.data[0].e}",
-        ),
-        (
-            [
-                {**step("y", "contacts", name="x"), "when": HAS_TEXT},
-                read("x", "${y[0].name}", CHOICE),
-            ],
-            "${x}",
-        ),
+        ([], "${y[0].email}"),
+        ([step("z", "contacts", name="${y[0].email}")], "${z[0].email}"),
+        ([step("z", "contacts", name="${item.email}", for_each="${y}")], "${z[0][0].email}"),
+        ([sql("SELECT email AS e FROM t", t="${y}")], "${q.data[0].e}"),
+        ([read("x", "${y[0].name}", CHOICE)], "${x}"),
     ],
 )
 def test_a_condition_counts_for_all_behind_it(steps: list[Json], value: Json) -> None:
-    assert found(value, *steps)["condition"] is U
+    assert found(value, WHERE_TEXT, *steps)["condition"] is U
 
 
 VAULT: Final = step("v", "vault")
+PINS: Final[dict[str, Json]] = {"t": ["${v}"], "p": "${people}"}
 
 
 @pytest.mark.parametrize(
-    ("steps", "value"),
+    ("between", "value"),
     [
-        ([step("y", "contacts", name="x", for_each=["${v.pin}"])], "${y[0][0].email}"),
+        (step("y", "contacts", name="x", for_each=["${v.pin}"]), "${y[0][0].email}"),
+        (sql("SELECT length(pin) AS n FROM t", t=["${v}"]), "${q.data[0].n}"),
         (
-            [step("q", "sql", sql="SELECT length(pin) AS n FROM t", tables={"t": ["${v}"]})],
-            "${q.data[0].n}",
-        ),
-        (
-            [
-                step(
-                    "q",
-                    "sql",
-                    sql="SELECT email AS e FROM p WHERE (SELECT max(pin) FROM t) < 'm'",
-                    tables={"t": ["${v}"], "p": "${people}"},
-                )
-            ],
+            sql("SELECT email AS e FROM p WHERE (SELECT max(pin) FROM t) < 'm'", **PINS),
             "${q.data[0].e}",
         ),
-        ([step("y", "contacts", name="${v.pin}")], "${y[0].email}"),
-        (
-            [
-                {
-                    **step("y", "contacts", name="x"),
-                    "when": {"value": "${v.pin}", "is": {"minLength": 4}},
-                }
-            ],
-            "${y[0].email}",
-        ),
-        ([{**step("y", "contacts", name="${v.pin}"), "on_error": "continue"}], "${y}"),
+        (step("y", "contacts", name="${v.pin}"), "${y[0].email}"),
+        ({**WHERE_TEXT, "when": {"value": "${v.pin}", "is": {"minLength": 4}}}, "${y[0].email}"),
+        ({**step("y", "contacts", name="${v.pin}"), "on_error": "continue"}, "${y}"),
     ],
 )
-def test_secrets_do_not_leave_by_lengths_choices_and_conditions(
-    steps: list[Json], value: Json
-) -> None:
-    assert "secret" in found(value, VAULT, *steps)
+def test_secrets_do_not_leave_by_lengths_choices_and_conditions(between: Json, value: Json) -> None:
+    assert "secret" in found(value, VAULT, between)
 
 
 @pytest.mark.parametrize(
@@ -246,13 +205,7 @@ def test_secrets_do_not_leave_by_lengths_choices_and_conditions(
         read("x", TEXT, {**fields(a=CHOICE), "patternProperties": TEXT}),
         step("x", "extract", text="said", instruction=f"Say {TEXT}", schema=CHOICE),
         step("x", "sql", sql=f"SELECT '{TEXT}' AS r", tables={}),
-        step(
-            "x",
-            "sql",
-            sql="SELECT iban FROM a",
-            tables={"a": "${accounts}"},
-            columns={"a": {"iban": TEXT}},
-        ),
+        step("x", "sql", sql="SELECT iban FROM a", tables=OF_A, columns={"a": {"iban": TEXT}}),
     ],
 )
 def test_what_must_be_written_out_is_so_in_all_of_its_parts(made: Json) -> None:

@@ -1,7 +1,5 @@
 """Verdicts of plans: which values may go where, as the policy of `mails` says."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Sequence
 from typing import Final
@@ -9,12 +7,10 @@ from typing import Final
 import pytest
 
 from tests.flows.mails import POLICY, TOOLS, codes, flows, step, verdicts
-from toolplan.compiler import compile_plan
+from toolplan import Effects, ExecutionPlan, Tool, Toolbox, compile_plan
 from toolplan.plan.path import EVERY, Json
 from toolplan.policy import Policy, Source, Trust, parse_policy
 from toolplan.policy.approval import effect_steps
-from toolplan.policy.execution_plan import ExecutionPlan
-from toolplan.schema.tool import Effects, Tool, Toolbox
 
 INBOX: Final = step("mails", "inbox")
 CONTACTS: Final = step("people", "contacts", name="Bob")
@@ -46,8 +42,7 @@ def sent(to: Json, body: Json = "hi", **own: Json) -> dict[str, Json]:
     ],
 )
 def test_the_label_is_that_of_the_path_and_the_least_of_the_parts(to: Json, verdict: str) -> None:
-    found = verdicts(INBOX, CONTACTS, ACCOUNTS, sent(to))
-    assert found["/steps/3/args/to"] == verdict
+    assert verdicts(INBOX, CONTACTS, ACCOUNTS, sent(to))["/steps/3/args/to"] == verdict
     assert ("flow-refused" in codes(INBOX, CONTACTS, ACCOUNTS, sent(to))) == (verdict == "refuse")
 
 
@@ -74,9 +69,7 @@ def test_what_outsiders_chose_is_no_better_than_listed() -> None:
         ("${mails}", "${index}", "allow"),
     ],
 )
-def test_items_have_the_label_of_their_path_in_the_list(
-    listed: Json, item: str, verdict: str
-) -> None:
+def test_items_have_the_label_of_their_path(listed: Json, item: str, verdict: str) -> None:
     found = verdicts(INBOX, step("gone", "delete", for_each=listed, id=item))
     assert found["/steps/1/args/id"] == verdict
 
@@ -248,9 +241,7 @@ def checked(*steps: Json, policy: Policy = Policy(), more: Sequence[Tool] = ()) 
 
 
 @pytest.mark.parametrize(("source", "verdict"), [("python", "allow"), ("a server", "ask")])
-def test_only_tools_of_the_program_itself_vouch_for_themselves_and_say_what_they_need(
-    source: str, verdict: str
-) -> None:
+def test_only_tools_of_the_program_itself_vouch_and_state_needs(source: str, verdict: str) -> None:
     output: Json = {"type": "object", "properties": {"id": {"x-trust": "trusted"}}}
     own = Tool("own", "", {"type": "object"}, output, Effects.READ, source=source)
     given: Json = {"type": "object", "properties": {"id": {"type": "string", "x-needs": "any"}}}

@@ -1,14 +1,12 @@
 """Policies: read, written, refused with the line."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
 
 from tests.flows.mails import POLICY, TOOLS, codes, step
+from toolplan import Effects, Tool, Toolbox, ToolplanError
 from toolplan.app.settings import policy_of, read_policy
-from toolplan.base.errors import ToolplanError
 from toolplan.plan.path import Json
 from toolplan.policy import (
     Need,
@@ -22,7 +20,6 @@ from toolplan.policy import (
     parse_policy,
 )
 from toolplan.policy.policy import line_of
-from toolplan.schema.tool import Effects, Tool, Toolbox
 
 
 def test_a_policy_is_what_its_document_says() -> None:
@@ -125,8 +122,7 @@ def test_a_draft_is_a_policy_without_faults(tmp_path: Path) -> None:
     text = draft_policy(TOOLS)
     policy = parse_policy(text)
     assert Vouched(policy, TOOLS).faults == ()
-    assert policy.trusted == ()
-    assert policy.listed == ("inbox[*].id",)
+    assert (policy.trusted, policy.listed) == ((), ("inbox[*].id",))
     assert policy.approval == "always"  # a draft lets no plan run unasked
     assert policy.sinks["send"]["body"].guard == "plain"
     odd = Tool('x"]\n[trusted]\noutputs=["inbox"]\n', "", {"properties": {"a\n=": {}}})

@@ -119,11 +119,7 @@ def tool(
     )
 
 
-GIVES: Json = {
-    "x": {"x-trust": "trusted"},
-    "y": {"x-trust": "listed"},
-    "z": {"x-trust": "secret"},
-}
+GIVES: Json = {"x": {"x-trust": "trusted"}, "y": {"x-trust": "listed"}, "z": {"x-trust": "secret"}}
 
 
 @pytest.mark.parametrize("source", ["python", "builtin", "mcp", "openapi", ""])

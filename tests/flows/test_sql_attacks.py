@@ -3,8 +3,6 @@
 `a.iban` and `a.due` are trusted, `m.id` is listed; outsiders write all else.
 """
 
-from __future__ import annotations
-
 from typing import Final
 
 from tests.flows.mails import flows, step

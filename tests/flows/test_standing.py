@@ -1,7 +1,5 @@
 """Standing approvals: `[unasked.TOOL]` of a policy, which a person gives beforehand."""
 
-from __future__ import annotations
-
 import asyncio
 from datetime import date, timedelta
 from pathlib import Path
@@ -9,16 +7,13 @@ from pathlib import Path
 import pytest
 
 from tests.flows.mails import step
-from toolplan.app._open import open as open_app
-from toolplan.base.errors import ToolplanError
-from toolplan.compiler import compile_plan
+from toolplan import Effects, Journal, ToolplanError, compile_plan
+from toolplan import open as open_app
 from toolplan.engine import prepare, run
 from toolplan.events import RunApproved
 from toolplan.plan.path import Json
 from toolplan.policy import Policy, PolicyError, parse_policy
 from toolplan.policy.approval import ApprovalRequired, needs_no_approval
-from toolplan.schema.tool import Effects
-from toolplan.storage.journal import Journal
 from toolplan.testing import Gives, ScriptedTools
 
 TODAY = date.today()  # the day of this machine, as the policy's
@@ -83,13 +78,7 @@ def note(**args: Json) -> dict[str, Json]:
 
 @pytest.mark.parametrize(
     "given",
-    [
-        note(),
-        note(mode="more"),
-        note(tags=["a", "b"]),
-        note(text="42"),
-        note(path="notes/x"),
-    ],
+    [note(), note(mode="more"), note(tags=["a", "b"]), note(text="42"), note(path="notes/x")],
 )
 def test_a_call_within_the_bounds_runs_unasked(given: dict[str, Json], tmp_path: Path) -> None:
     journal = Journal(tmp_path / "runs.sqlite")
@@ -146,17 +135,13 @@ def test_any_other_call_needs_an_approval(steps: list[Json]) -> None:
         ("[unasked.forget]\nargs.all = 'any'\nargs.folder = { type = 'null' }", False),
     ],
 )
-def test_a_default_that_is_sent_is_within_the_bounds_or_asked_about(
-    bounds: str, is_asked: bool
-) -> None:
+def test_a_default_sent_is_within_the_bounds_or_asked_about(bounds: str, is_asked: bool) -> None:
     assert asks(step("gone", "forget"), policy=bounds) is is_asked
 
 
 @pytest.mark.parametrize("name", ["", ".", "[]", "[0]", "a.b", "a/b", "~"])
 @pytest.mark.parametrize(("const", "is_asked"), [("x", False), ("y", True)])
-def test_a_default_of_an_argument_with_any_name_is_checked(
-    name: str, const: str, is_asked: bool
-) -> None:
+def test_a_default_of_any_argument_is_checked(name: str, const: str, is_asked: bool) -> None:
     tools = ScriptedTools()
     schema: Json = {"type": "object", "properties": {name: {"type": "string", "default": "x"}}}
     tools.add("odd", input_schema=schema, effects=Effects.WRITE)
@@ -212,14 +197,8 @@ def test_the_rest_of_the_policy_counts_as_well() -> None:
         ("[unasked.note]\narg.x = 'any'", "no 'arg' in [unasked.note]"),
         ("[unasked.note]\nargs.path = 'trusted'", "'path' is not a JSON Schema"),
         ("[unasked.note]\nargs.path = ['any']", "'path' is not a JSON Schema"),
-        (
-            "[unasked.note]\nargs.path = { needs = 'plain' }",
-            "passes: 'needs'",
-        ),
-        (
-            "[unasked.note]\nargs.path = { or = { type = 'string' } }",
-            "passes: 'or'",
-        ),
+        ("[unasked.note]\nargs.path = { needs = 'plain' }", "passes: 'needs'"),
+        ("[unasked.note]\nargs.path = { or = { type = 'string' } }", "passes: 'or'"),
         ("[unasked.note]\nargs.path = { type = 'string', regex = 'a' }", "unknown keyword"),
         ("[unasked.note]\nargs.text = { items = { max = 1 } }", "unknown keyword"),
         ("[unasked.note]\nargs.path = { type = 'txt' }", "not a usable JSON Schema"),

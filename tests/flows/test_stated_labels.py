@@ -1,7 +1,5 @@
 """Results that are worth less than the policy says, as their tools state while a run goes on."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -10,14 +8,11 @@ from typing import Any
 import pytest
 
 from tests.sources.mcp.scripts import Scripted, listed_tool, one_page, text
-from toolplan.compiler import compile_plan, compile_stream
+from toolplan import Policy, approve, compile_plan, compile_stream, state_label
 from toolplan.engine import StreamRefused, run, run_stream
 from toolplan.events import Run, RunState, StepState
 from toolplan.plan.path import Json
-from toolplan.policy import Policy
-from toolplan.policy.approval import approve
 from toolplan.schema.tool import Arguments, Effects, Tool, Toolbox
-from toolplan.schema.tool_call import state_label
 from toolplan.tools.mcp import connected
 
 PLAN: dict[str, Json] = {
@@ -165,6 +160,5 @@ def test_a_server_of_mcp_states_labels_in_the_meta_of_its_results(
         for policy, wrong in (({"trusted": {"outputs": ["it.look"]}}, fails), ({}, False)):
             checked = compile_plan(plan, tools=box, policy=Policy.from_json(policy)).plan
             assert checked is not None
-            done = asyncio.run(run(checked, box))
-            error = done.steps["a"].error
+            error = asyncio.run(run(checked, box)).steps["a"].error
             assert (error.code if error else "") == ("stated-label" if wrong else "")

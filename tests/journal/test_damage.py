@@ -10,9 +10,8 @@ from pathlib import Path
 import pytest
 
 from tests.crash.chains import chain, tools
-from toolplan.engine import run
+from toolplan import approve, run
 from toolplan.events import Run, RunStarted, StepSucceeded, to_json
-from toolplan.policy.approval import approve
 from toolplan.storage.journal import Journal, JournalError, LeaseHeld, RunRecord, to_record
 
 RUN = "aafe31c1f0c14b5d"

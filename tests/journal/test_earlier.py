@@ -1,7 +1,5 @@
 """Journals that earlier trees wrote: interrupted in a call with effects, after three that ended."""
 
-from __future__ import annotations
-
 import asyncio
 import sqlite3
 from contextlib import closing
@@ -9,8 +7,7 @@ from pathlib import Path
 
 from tests.crash.chains import Calls, chain, tools
 from tests.stores import Files, Stores
-from toolplan.app.resume import resume
-from toolplan.engine import Decided
+from toolplan import Decided, resume
 from toolplan.events import RunState, StepState
 from toolplan.storage.journal import Slot
 
@@ -45,8 +42,7 @@ def test_a_journal_of_an_earlier_tree_is_shown_and_resumed(stores: Stores) -> No
     calls = Calls()
     box = tools(calls, times=1)
     assert chain(box, 6).digest == _DIGEST
-    stopped = asyncio.run(resume("r", box, journal=journal))
-    assert stopped.status is RunState.IN_DOUBT
+    assert asyncio.run(resume("r", box, journal=journal)).status is RunState.IN_DOUBT
     assert calls == []
     decisions: dict[Slot, Decided] = {("s3", None): Decided("retry")}
     done = asyncio.run(resume("r", box, journal=journal, decisions=decisions))

@@ -1,7 +1,5 @@
 """Journals that cannot be used: the message names the place, and the help is one that works."""
 
-from __future__ import annotations
-
 import sqlite3
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A run is followed while another process writes it."""
 
-from __future__ import annotations
-
 import asyncio
 from contextlib import aclosing
 

@@ -10,6 +10,7 @@ import time
 from collections.abc import Generator, Iterable, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -87,19 +88,11 @@ def test_the_result_of_a_run_is_reported_although_its_end_is_not_kept(
 
         is_ending = False
 
-        def append(
-            self,
-            lease: Lease,
-            texts: Sequence[str],
-            at: int,
-            *,
-            sync: bool,
-            status: RunState | None = None,
-        ) -> None:
+        def append(self, lease: Lease, texts: Sequence[str], at: int, **how: Any) -> None:
             """Fail at the last records."""
             self.is_ending = self.is_ending or any("run-ended" in text for text in texts)
             self._fail("append")
-            super().append(lease, texts, at, sync=sync, status=status)
+            super().append(lease, texts, at, **how)
 
         def keep_durations(self, run: str, seconds: Iterable[tuple[str, float]]) -> None:
             """Fail."""

@@ -1,7 +1,5 @@
 """Older runs are pruned, journals are copied, and one that went back in time says so."""
 
-from __future__ import annotations
-
 import shutil
 import sqlite3
 import stat
@@ -93,9 +91,7 @@ def test_old_runs_are_pruned_and_the_latest_kept(
 
 
 @pytest.mark.parametrize("status", [RunState.WAITING, RunState.IN_DOUBT, RunState.RUNNING, None])
-def test_a_run_that_is_not_over_is_never_pruned(
-    tmp_path: Path, clock: Clock, status: RunState | None
-) -> None:
+def test_an_open_run_is_never_pruned(tmp_path: Path, clock: Clock, status: RunState | None) -> None:
     with closing(Journal(tmp_path / "j", clock=clock)) as journal:
         keep_run(journal, "open", None)
         with closing(sqlite3.connect(journal.path)) as other:
@@ -103,16 +99,14 @@ def test_a_run_that_is_not_over_is_never_pruned(
             other.commit()
         keep_run(journal, "over", RunState.FAILED)
         clock.now += 1000 * DAY
-        done = journal.prune(older_than_s=0, keep=0, apply=True)
-        assert done.runs == ("over",)
+        assert journal.prune(older_than_s=0, keep=0, apply=True).runs == ("over",)
         assert names(journal) == ["open"]
 
 
 def test_a_run_that_a_process_works_on_is_not_pruned(tmp_path: Path, clock: Clock) -> None:
     with closing(Journal(tmp_path / "j", clock=clock)) as journal:
         keep_run(journal, "leased", RunState.CANCELLED, release=False)
-        done = journal.prune(older_than_s=-DAY, keep=0, apply=True)
-        assert done.runs == ()
+        assert journal.prune(older_than_s=-DAY, keep=0, apply=True).runs == ()
 
 
 def test_a_used_approval_stays_used(tmp_path: Path, clock: Clock) -> None:

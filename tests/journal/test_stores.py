@@ -1,7 +1,5 @@
 """What holds for every journal, whatever keeps it."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import threading
@@ -12,8 +10,8 @@ import pytest
 
 from tests.plans_strategy import execution_plan, scripted_tools
 from tests.stores import Stores
+from toolplan import ApprovalRequired, CannotRun, Decided, Effects, approve, run
 from toolplan.app.resume import plan_in, resume
-from toolplan.engine import CannotRun, Decided, run
 from toolplan.events import (
     Event,
     RunApproved,
@@ -25,8 +23,6 @@ from toolplan.events import (
 )
 from toolplan.plan.model import Literal, Plan, Ref, Step
 from toolplan.plan.path import Json
-from toolplan.policy.approval import ApprovalRequired, approve
-from toolplan.schema.tool import Effects
 from toolplan.storage.journal import (
     JournalError,
     Lease,

@@ -1,7 +1,5 @@
 """The journal's thread: it does what it is given in order, and ends with its owner."""
 
-from __future__ import annotations
-
 import asyncio
 import gc
 import threading
@@ -10,9 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.plans_strategy import execution_plan, scripted_tools
-from toolplan.engine import run
-from toolplan.plan.model import Plan, Step
-from toolplan.storage.journal import Journal
+from toolplan import Journal, Plan, Step, run
 from toolplan.storage.journal.worker import WriterThread
 
 
@@ -72,9 +68,7 @@ def test_what_comes_after_a_stop_waits_for_what_came_before_it() -> None:
     asyncio.run(test())
 
 
-def test_a_thread_that_could_not_be_started_is_started_by_the_next_work(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_thread_that_failed_starts_with_the_next_work(monkeypatch: pytest.MonkeyPatch) -> None:
     async def test() -> None:
         worker, done = WriterThread(), asyncio.Event()
         loop = asyncio.get_running_loop()

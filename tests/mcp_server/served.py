@@ -1,7 +1,5 @@
 """A server over scripted tools, and a client of the SDK that talks to it in this process."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager, closing
@@ -20,15 +18,13 @@ from mcp.types import (
     TextContent,
 )
 
-from toolplan.app.app import App
+from toolplan import App, Effects, Journal, Toolbox
 from toolplan.mcp_server import Backend, make_server
 from toolplan.mcp_server._call import Call, GoesOn, Questions
 from toolplan.mcp_server._runs import Runs, Values
 from toolplan.plan.path import Json
 from toolplan.planners import Planner
 from toolplan.policy.approval import Approver
-from toolplan.schema.tool import Effects, Toolbox
-from toolplan.storage.journal import Journal
 from toolplan.testing import Gives, Outcome, ScriptedPlanner, ScriptedTools
 
 PEOPLE: Json = {
@@ -51,12 +47,10 @@ WRITES: Json = {
     ],
 }
 
-SAID: Json = {
-    "toolplan": 1,
-    "steps": [{"id": "mail", "tool": "send", "args": {"to": "ann"}}],
-}
+SAID: Json = {"toolplan": 1, "steps": [{"id": "mail", "tool": "send", "args": {"to": "ann"}}]}
 """A plan with effects whose values stand in it."""
 
+Era = Literal["auto", "legacy"]
 Action = Literal["accept", "decline", "cancel"]
 T = TypeVar("T")
 

@@ -1,44 +1,26 @@
 """Plans with effects: a client that did not get an approval cannot run them."""
 
-from __future__ import annotations
-
 import asyncio
 import subprocess
 import time
 from contextlib import closing
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import pytest
 from mcp import Client
 
-from tests.mcp_server.served import (
-    READS,
-    SAID,
-    WRITES,
-    Action,
-    Person,
-    scripted,
-    serving,
-)
-from toolplan.app.resume import resume
-from toolplan.engine import Decided
+from tests.mcp_server.served import READS, SAID, WRITES, Action, Era, Person, scripted, serving
+from toolplan import Approval, Decided, ExecutionPlan, Policy, approve, resume
 from toolplan.events import RunState
 from toolplan.mcp_server._terminal_command import terminal_command
 from toolplan.plan.path import Json
-from toolplan.policy import Policy
-from toolplan.policy.approval import Approval, approve
-from toolplan.policy.execution_plan import ExecutionPlan
 from toolplan.schema.tool import Effects, OutcomeUnknown
 from toolplan.storage.journal import Journal, JournalError
 from toolplan.testing import Gives, Raises
 
-ERAS: list[Literal["auto", "legacy"]] = ["auto", "legacy"]
 
-
-async def test_an_unapproved_effect_is_refused_with_all_that_a_person_must_know(
-    tmp_path: Path,
-) -> None:
+async def test_an_unapproved_effect_is_refused_with_all_a_person_must_know(tmp_path: Path) -> None:
     tools = scripted()
     async with serving(tmp_path, tools.toolbox) as served:
         checked = await served.call("run", plan=WRITES, only_check=True)
@@ -53,9 +35,7 @@ async def test_an_unapproved_effect_is_refused_with_all_that_a_person_must_know(
     assert tools.calls == []
 
 
-async def test_ten_requests_at_once_make_one_waiting_run_also_after_a_restart(
-    tmp_path: Path,
-) -> None:
+async def test_ten_requests_at_once_make_one_waiting_run_even_after_restart(tmp_path: Path) -> None:
     tools = scripted()
     names: set[str] = set()
     for _ in range(2):
@@ -80,9 +60,7 @@ async def test_two_servers_that_are_asked_at_once_make_one_waiting_run(tmp_path:
     assert tools.calls == []
 
 
-async def test_the_run_waits_in_the_journal_until_a_person_approves_it_there(
-    tmp_path: Path,
-) -> None:
+async def test_the_run_waits_in_the_journal_until_it_is_approved_there(tmp_path: Path) -> None:
     tools = scripted()
     async with serving(tmp_path, tools.toolbox) as served:
         result = await served.refused("run", plan=WRITES)
@@ -101,9 +79,7 @@ async def test_the_run_waits_in_the_journal_until_a_person_approves_it_there(
 
 
 @pytest.mark.parametrize("again", ["run", "runs", "resume"])
-async def test_wait_s_waits_for_the_person_and_returns_the_result(
-    tmp_path: Path, again: str
-) -> None:
+async def test_wait_s_waits_for_a_person_and_returns_the_result(tmp_path: Path, again: str) -> None:
     tools = scripted()
     async with serving(tmp_path, tools.toolbox) as served:
         waiting = await served.refused("run", plan=WRITES, wait_s=0.1)
@@ -136,9 +112,7 @@ def test_the_command_for_a_person_works_from_another_folder_without_a_path(
     assert '"runs": []' in printed.stdout, printed.stderr
 
 
-async def test_of_a_client_that_did_not_wait_for_the_error_there_is_one_run_too(
-    tmp_path: Path,
-) -> None:
+async def test_a_client_that_did_not_wait_for_the_error_has_one_run_too(tmp_path: Path) -> None:
     async with serving(tmp_path, scripted().toolbox) as served:
         async with Client(served.server) as client:
             asking = asyncio.create_task(client.call_tool("run", {"plan": WRITES}))
@@ -239,12 +213,7 @@ async def test_a_run_whose_tools_are_not_allowed_or_are_others_here_is_not_gone_
 
 
 async def through_a_client(
-    folder: Path,
-    person: Person,
-    era: Literal["auto", "legacy"],
-    *,
-    elicit: bool = True,
-    plan: Json = SAID,
+    folder: Path, person: Person, era: Era, *, elicit: bool = True, plan: Json = SAID
 ) -> tuple[Any, list[str], bool]:
     tools = scripted()
 
@@ -256,10 +225,7 @@ async def through_a_client(
     return result.structured_content, [call.tool for call in tools.calls], result.is_error
 
 
-@pytest.mark.parametrize("era", ERAS)
-async def test_a_client_may_ask_its_user_where_the_server_lets_it(
-    tmp_path: Path, era: Literal["auto", "legacy"]
-) -> None:
+async def test_a_client_may_ask_its_user_where_the_server_lets_it(tmp_path: Path, era: Era) -> None:
     person = Person(("accept", {"run_it": True}))
     result, calls, is_error = await through_a_client(tmp_path, person, era)
     assert not is_error
@@ -271,10 +237,7 @@ async def test_a_client_may_ask_its_user_where_the_server_lets_it(
     assert result["digest"] in shown
 
 
-@pytest.mark.parametrize("era", ERAS)
-async def test_a_user_sees_the_values_of_tools_before_they_are_sent(
-    tmp_path: Path, era: Literal["auto", "legacy"]
-) -> None:
+async def test_users_see_the_values_of_tools_before_they_are_sent(tmp_path: Path, era: Era) -> None:
     person = Person(("accept", {"make_calls": True}))
     result, calls, is_error = await through_a_client(tmp_path, person, era, plan=WRITES)
     assert not is_error
@@ -290,7 +253,6 @@ async def test_a_user_sees_the_values_of_tools_before_they_are_sent(
     assert result["status"] == "waiting"
 
 
-@pytest.mark.parametrize("era", ERAS)
 @pytest.mark.parametrize(
     ("action", "said", "elicit"),
     [
@@ -301,7 +263,7 @@ async def test_a_user_sees_the_values_of_tools_before_they_are_sent(
     ],
 )
 async def test_without_a_yes_to_the_server_nothing_is_run(
-    tmp_path: Path, era: Literal["auto", "legacy"], action: Action, said: Json, elicit: bool
+    tmp_path: Path, era: Era, action: Action, said: Json, elicit: bool
 ) -> None:
     person = Person((action, said))
     result, calls, is_error = await through_a_client(tmp_path, person, era, elicit=elicit)

@@ -4,8 +4,6 @@ A run waits for approval in each world; its name and digest are known to the mod
 fact. The client may lie in all that it sends.
 """
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any, Literal

@@ -1,44 +1,30 @@
 """The tools of the server, through a client of the SDK in this process."""
 
-from __future__ import annotations
-
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from mcp import Client, MCPError
 
-from tests.mcp_server.served import READS, content, error, in_loop, scripted, serving
+from tests.mcp_server.served import READS, Era, content, error, in_loop, scripted, serving
+from toolplan import Limits, Policy, RunOptions, Toolbox, ToolError
 from toolplan.app._setup import User
-from toolplan.engine import RunOptions
-from toolplan.plan.model import Limits
 from toolplan.plan.path import Json
-from toolplan.planners import (
-    Attempt,
-    Clarification,
-    OnText,
-    Planner,
-    Proposal,
-    Question,
-    Refusal,
-)
+from toolplan.planners import Clarification, Planner, Proposal, Refusal
 from toolplan.planners.context import PlannerContext
 from toolplan.planners.offline import offline_planner
-from toolplan.policy import Policy
 from toolplan.providers import ModelError
 from toolplan.schema import Schema
-from toolplan.schema.tool import Toolbox, ToolError
 from toolplan.testing import Gives, Raises, ScriptedPlanner, ScriptedTools
 from toolplan.tools.learned import LearnedSchemas, tool_digest
 from toolplan_demo import TOOLS as DEMO
 from toolplan_offline import OfflinePlanner
 
-ERAS: list[Literal["auto", "legacy"]] = ["auto", "legacy"]
 NAMES = ["search", "run", "runs"]
 BROKEN: Json = {"toolplan": 1, "steps": [{"id": "a", "tool": "weather", "args": {"team": "red"}}]}
 
@@ -66,10 +52,7 @@ async def call(
         return await ask(tool, **arguments)
 
 
-@pytest.mark.parametrize("era", ERAS)
-async def test_a_question_is_planned_and_run_in_both_eras_of_the_protocol(
-    tmp_path: Path, era: Literal["auto", "legacy"]
-) -> None:
+async def test_a_question_is_planned_and_run_in_both_eras(tmp_path: Path, era: Era) -> None:
     async with (
         serving(tmp_path, DEMO, OfflinePlanner()) as served,
         Client(served.server, mode=era) as client,
@@ -85,9 +68,7 @@ async def test_a_question_is_planned_and_run_in_both_eras_of_the_protocol(
         assert ran["output"]
 
 
-async def test_every_tool_says_what_it_takes_and_whether_it_changes_anything(
-    tmp_path: Path,
-) -> None:
+async def test_every_tool_says_what_it_takes_and_if_it_changes_anything(tmp_path: Path) -> None:
     async with serving(tmp_path, scripted().toolbox) as served, Client(served.server) as client:
         for tool in (await client.list_tools()).tools:
             assert tool.description
@@ -124,9 +105,7 @@ async def test_a_clarification_and_a_refusal_are_results_and_no_errors(tmp_path:
     assert "Write the plan yourself" in asked["help"]
 
 
-async def test_a_draft_that_does_not_pass_the_check_is_an_error_with_its_problems(
-    tmp_path: Path,
-) -> None:
+async def test_a_draft_that_fails_the_check_is_an_error_with_its_problems(tmp_path: Path) -> None:
     planner = ScriptedPlanner(json.dumps(BROKEN))
     result = await call(tmp_path, "run", {"question": "people"}, planner=planner, refused=True)
     assert result["error"]["code"] == "bad-draft"
@@ -142,9 +121,7 @@ AS_TEXT = [
 
 
 @pytest.mark.parametrize("text", AS_TEXT)
-async def test_a_plan_comes_as_text_in_any_dialect_in_a_fence_and_with_prose(
-    tmp_path: Path, text: str
-) -> None:
+async def test_plans_come_in_any_dialect_in_a_fence_and_in_prose(tmp_path: Path, text: str) -> None:
     tools = scripted()
     result = await call(tmp_path, "run", {"plan": text}, toolbox=tools.toolbox)
     assert result["status"] == "succeeded"
@@ -165,9 +142,7 @@ async def test_a_bad_plan_runs_nothing_and_is_explained_once(tmp_path: Path) -> 
     assert tools.calls == []
 
 
-async def test_a_bad_plan_with_other_problems_than_before_is_explained_again(
-    tmp_path: Path,
-) -> None:
+async def test_a_bad_plan_with_other_problems_is_explained_again(tmp_path: Path) -> None:
     """A server has answered late, and its tool takes other arguments."""
     tools, late = scripted(), list[tuple[Toolbox, tuple[str, ...]]]()
     user = User(data=tmp_path, late=lambda: late.pop() if late else None)
@@ -193,9 +168,7 @@ async def test_very_many_problems_are_cut_off_and_counted(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("most", [1, 3])
-async def test_no_run_makes_more_calls_at_once_than_the_server_lets_it(
-    tmp_path: Path, most: int
-) -> None:
+async def test_no_run_makes_more_calls_at_once_than_it_may(tmp_path: Path, most: int) -> None:
     tools = scripted(Gives({"data": []}, delay_s=0.002))
     steps: list[Json] = [
         {"id": f"s{at}", "tool": "people", "args": {"team": "red"}} for at in range(6)
@@ -214,14 +187,7 @@ async def test_a_planner_that_fails_is_a_clean_error(
     tmp_path: Path, failure: Exception, code: str
 ) -> None:
     class Failing:
-        async def propose(
-            self,
-            question: Question,
-            tools: Toolbox,
-            attempts: Sequence[Attempt],
-            *,
-            on_text: OnText | None = None,
-        ) -> Proposal:
+        async def propose(self, *_: object, **__: object) -> Proposal:
             raise failure
 
     result = await call(tmp_path, "run", {"question": "people"}, planner=Failing(), refused=True)
@@ -319,8 +285,7 @@ async def test_what_is_too_large_is_described_and_comes_in_pages(tmp_path: Path)
         omitted = {each["path"]: each for each in result["omitted"]}
         assert {"/output", "/steps/people/output"} <= set(omitted)
         path = "/steps/people/output"
-        shape = omitted[path]["shape"]
-        assert shape == "object {data: list, 3 of text, 30000 characters}"
+        assert omitted[path]["shape"] == "object {data: list, 3 of text, 30000 characters}"
         text, offset, pages = "", 0, 0
         while offset is not None:
             page = await served.call("runs", run=result["run"], path=path, offset=offset)
@@ -378,10 +343,7 @@ async def test_runs_are_listed_the_newest_first_and_shown_one_by_one(tmp_path: P
         assert unknown["error"]["code"] == "unknown-run"
 
 
-@pytest.mark.parametrize("era", ERAS)
-async def test_progress_of_a_run_only_grows_and_ends_whole(
-    tmp_path: Path, era: Literal["auto", "legacy"]
-) -> None:
+async def test_progress_of_a_run_only_grows_and_ends_whole(tmp_path: Path, era: Era) -> None:
     reported: list[tuple[float, float | None, str | None]] = []
 
     async def hear(progress: float, total: float | None, message: str | None) -> None:

@@ -1,7 +1,5 @@
 """Clients that take all the places of the server: idle ones leave, and the others are served."""
 
-from __future__ import annotations
-
 import asyncio
 import socket
 from contextlib import AsyncExitStack, closing
@@ -73,10 +71,7 @@ INITIALIZE = {
         "clientInfo": {"name": "x", "version": "1"},
     },
 }
-SPOKEN = {
-    "accept": "application/json, text/event-stream",
-    "authorization": f"Bearer {TOKEN}",
-}
+SPOKEN = {"accept": "application/json, text/event-stream", "authorization": f"Bearer {TOKEN}"}
 
 
 async def test_230_sessions_that_are_left_open_keep_no_client_out(tmp_path: Path) -> None:

@@ -1,23 +1,16 @@
 """Plans over earlier runs: their results by name, and what they have done is not done again."""
 
-from __future__ import annotations
-
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import pytest
 from mcp import Client
 
-from tests.mcp_server.served import READS, WRITES, Person, content, error, scripted, serving
+from tests.mcp_server.served import READS, WRITES, Era, Person, content, error, scripted, serving
 from tests.mcp_server.test_values import YES
-from toolplan.app.resume import resume
+from toolplan import Effects, Policy, ToolError, approve, resume
 from toolplan.plan.path import Json
-from toolplan.policy import Policy
-from toolplan.policy.approval import approve
-from toolplan.schema.tool import Effects, ToolError
 from toolplan.testing import Gives, Raises
-
-ERAS: list[Literal["auto", "legacy"]] = ["auto", "legacy"]
 
 
 def step(name: str, tool: str, **more: Json) -> dict[str, Json]:
@@ -28,10 +21,7 @@ def plan(*steps: Json, **more: Json) -> Any:
     return {"toolplan": 1, "steps": [*steps], **more}
 
 
-@pytest.mark.parametrize("era", ERAS)
-async def test_a_plan_reads_results_of_earlier_runs_and_calls_nothing_again(
-    tmp_path: Path, era: Literal["auto", "legacy"]
-) -> None:
+async def test_plans_read_earlier_results_and_call_nothing_again(tmp_path: Path, era: Era) -> None:
     tools = scripted(Gives({"data": ["ann", "bob"]}), Gives({"data": ["cid"]}))
     async with (
         serving(tmp_path, tools.toolbox) as served,
@@ -106,9 +96,7 @@ async def test_a_result_keeps_its_label_in_another_plan(tmp_path: Path) -> None:
     assert tools.args_of("send") == []
 
 
-async def test_what_a_stranger_wrote_is_shown_before_it_is_sent_by_a_second_plan(
-    tmp_path: Path,
-) -> None:
+async def test_what_a_stranger_wrote_is_shown_before_a_second_plan_sends_it(tmp_path: Path) -> None:
     tools = scripted()
     person = Person(YES)
     async with (
@@ -141,8 +129,7 @@ async def test_a_corrected_plan_repeats_no_effect_and_asks_for_none(tmp_path: Pa
         assert f"with `use` '{short}'" in failed["help"]
         assert f"${{run:{short}.STEP.path}}" in failed["help"]
         ran = await served.call("run", plan=failing(), use=short)
-        assert ran["status"] == "succeeded"
-        assert ran["taken_over"] == ["mail", "people"]
+        assert (ran["status"], ran["taken_over"]) == ("succeeded", ["mail", "people"])
     assert [call.tool for call in tools.calls] == ["people", "send", "send", "people", "people"]
 
 
@@ -181,9 +168,7 @@ async def test_other_tools_of_the_same_names_take_nothing_over(tmp_path: Path) -
 
 
 @pytest.mark.parametrize("first", ["people", "again"])
-async def test_a_result_by_name_beside_use_of_its_run_calls_no_equal_step_again(
-    tmp_path: Path, first: str
-) -> None:
+async def test_a_result_by_name_beside_use_calls_no_step_again(tmp_path: Path, first: str) -> None:
     """The copy of a step that a reference needs does not take the place of the step itself."""
     tools = scripted(Gives({"data": ["ann", "bob"]}), Gives({"data": ["cid"]}))
     async with serving(tmp_path, tools.toolbox, approve=approve) as served:

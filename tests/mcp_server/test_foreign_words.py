@@ -1,7 +1,5 @@
 """Words of foreign servers: quoted wherever a model reads them, and obeyed by nothing of ours."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

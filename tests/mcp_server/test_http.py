@@ -1,30 +1,24 @@
 """The server over HTTP on loopback, with a client of the SDK and with bare requests."""
 
-from __future__ import annotations
-
 import asyncio
 import socket
 import time
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, closing
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import httpx2
 import pytest
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
-from tests.mcp_server.served import READS, WRITES, content, error, scripted, text
-from toolplan.app.app import App
-from toolplan.base.errors import ToolplanError
+from tests.mcp_server.served import READS, WRITES, Era, content, error, scripted, text
+from toolplan import App, Journal, Toolbox, ToolplanError
 from toolplan.events import RunState
 from toolplan.mcp_server import CannotServe, http_token, serve
-from toolplan.schema.tool import Toolbox
-from toolplan.storage.journal import Journal
 from toolplan.testing import Gives, ScriptedPlanner
 
-ERAS: list[Literal["auto", "legacy"]] = ["auto", "legacy"]
 TOKEN = "0123456789abcdef-secret"
 
 CALL: dict[str, Any] = {
@@ -72,9 +66,7 @@ async def listening(
 
 
 @asynccontextmanager
-async def connected(
-    url: str, mode: Literal["auto", "legacy"], token: str | None = TOKEN
-) -> AsyncGenerator[Client]:
+async def connected(url: str, mode: Era, token: str | None = TOKEN) -> AsyncGenerator[Client]:
     headers = {} if token is None else {"Authorization": f"Bearer {token}"}
     async with (
         httpx2.AsyncClient(headers=headers) as http,
@@ -94,10 +86,7 @@ async def asking(folder: Path, token: str | None = TOKEN) -> AsyncGenerator[tupl
             yield url, http
 
 
-@pytest.mark.parametrize("era", ERAS)
-async def test_a_foreign_client_runs_a_plan_and_is_refused_an_effect(
-    tmp_path: Path, era: Literal["auto", "legacy"]
-) -> None:
+async def test_a_foreign_client_runs_plans_and_is_refused_effects(tmp_path: Path, era: Era) -> None:
     tools = scripted()
     with closing(Journal(tmp_path / "runs.sqlite")) as journal:
         async with (
@@ -279,9 +268,7 @@ async def test_headers_that_do_not_come_are_given_up(
     assert line == b"HTTP/1.1 408 Request Timeout"
 
 
-async def test_a_connection_that_is_in_use_is_not_given_up(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_connection_in_use_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("toolplan.mcp_server.http.serving.HEADERS_S", 0.4)
     tools = scripted(Gives({"data": ["ann"]}, delay_s=0.6))
     with closing(Journal(tmp_path / "runs.sqlite")) as journal:
@@ -310,11 +297,7 @@ async def test_an_address_that_is_taken_or_not_there_is_reported(tmp_path: Path)
     ("given", "status"), [(None, 401), ("Bearer wrong", 401), ("Basic eDp5", 401), ("right", 0)]
 )
 async def test_a_server_without_a_token_of_its_own_keeps_one_that_each_request_needs(
-    kind: str,
-    given: str | None,
-    status: int,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    kind: str, given: str | None, status: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TOOLPLAN_HOME", str(tmp_path / "home"))
     async with asking(tmp_path, None) as (url, http):

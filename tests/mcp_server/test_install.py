@@ -4,8 +4,6 @@ The `.out` beside each file is the file after `install`, with the servers that m
 stay; `UPDATE_SNAPSHOTS=1 pytest tests/mcp_server/test_install.py` writes it.
 """
 
-from __future__ import annotations
-
 import fcntl
 import json
 import os
@@ -83,8 +81,7 @@ def test_install_twice_and_uninstall_byte_for_byte(path: Path, tmp_path: Path) -
     again = install(client, others=taken)
     assert (again.changed, file.read_bytes()) == (False, after)
 
-    found = client.document(after.decode()).servers
-    assert set(found) == {"toolplan", *done.stays}
+    assert set(client.document(after.decode()).servers) == {"toolplan", *done.stays}
     assert all(stat.S_IMODE(each.stat().st_mode) == 0o600 for each in done.servers.parent.iterdir())
 
     assert uninstall(client).changed
@@ -122,8 +119,7 @@ def test_a_server_that_is_added_later_moves_with_the_second_install() -> None:
     data = json.loads(file.read_text())
     data["mcpServers"]["git"] = {"command": "git-server"}
     file.write_text(json.dumps(data))
-    done = install(CURSOR)
-    assert set(done.moved) == {"time", "git"}
+    assert set(install(CURSOR).moved) == {"time", "git"}
     assert set(json.loads(file.read_text())["mcpServers"]) == {"toolplan"}
     uninstall(CURSOR)
     assert set(json.loads(file.read_text())["mcpServers"]) == {"time", "git"}
@@ -231,9 +227,7 @@ def test_a_file_that_another_program_has_locked_is_refused(tmp_path: Path) -> No
         assert seen(tmp_path) == before
 
 
-def test_a_file_that_changes_at_the_last_moment_is_refused(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_file_that_changes_late_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     file = written(CURSOR, ONE.encode())
     known = CURSOR.document
 
@@ -261,8 +255,7 @@ def test_the_commands_say_what_they_did(call: Call, tmp_path: Path) -> None:
     dry = call("install", "vscode", "--dry-run", "--json")
     assert json.loads(dry.out)["vscode"]["moved"] == ["github"]
     assert file.read_bytes() == text
-    said = call("install", "vscode")
-    assert "perplexity stays where it is" in said.err
+    assert "perplexity stays where it is" in call("install", "vscode").err
     assert json.loads(call("uninstall", "vscode", "--json").out)["vscode"]["changed"] is True
     assert file.read_bytes() == text
     assert "Did you mean cursor" in call("install", "curso").err.replace("'", "")
@@ -312,9 +305,7 @@ SKILLS = {
 
 @pytest.mark.parametrize("name", CLIENTS)
 @pytest.mark.parametrize("in_project", [False, True])
-def test_a_skill_comes_and_goes_with_its_client(
-    name: str, in_project: bool, tmp_path: Path
-) -> None:
+def test_a_skill_follows_its_client(name: str, in_project: bool, tmp_path: Path) -> None:
     client = CLIENTS[name]
     project = tmp_path / "project" if in_project else None
     if in_project and not client.project:
@@ -335,8 +326,7 @@ def test_a_skill_comes_and_goes_with_its_client(
     assert not file.exists()
     for _ in range(2):
         assert install(client, project=project, skill=True).skill == file
-        text = file.read_text()
-        assert text.startswith("---\nname: toolplan\ndescription: ")
+        assert file.read_text().startswith("---\nname: toolplan\ndescription: ")
     assert uninstall(client, project=project).skill == file
     assert not file.parent.exists()
     assert path.read_bytes() == before

@@ -1,15 +1,13 @@
 """`run` with a tool and its arguments: what it gives, as its own server would."""
 
-from __future__ import annotations
-
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any, cast
 
 import pytest
 from mcp import Client
 from mcp.types import AudioContent, CallToolResult, ContentBlock, ImageContent, TextContent
 
-from tests.mcp_server.served import WRITES, content, error, scripted, serving
+from tests.mcp_server.served import WRITES, Era, content, error, scripted, serving
 from tests.mcp_server.served import text as text_of
 from toolplan.events import RunApproved, RunState
 from toolplan.plan.path import Json
@@ -21,10 +19,8 @@ from toolplan.tools.mcp._results import result_of
 from toolplan.tools.mcp.media import RecentMedia
 
 READ: dict[str, Any] = {"id": "look", "tool": "people", "args": {"team": "red"}}
-ERAS: list[Literal["auto", "legacy"]] = ["auto", "legacy"]
 
 
-@pytest.mark.parametrize("era", ERAS)
 @pytest.mark.parametrize(
     ("gives", "text", "structured"),
     [
@@ -35,7 +31,7 @@ ERAS: list[Literal["auto", "legacy"]] = ["auto", "legacy"]
     ],
 )
 async def test_one_call_gives_what_its_tool_gives(
-    tmp_path: Path, era: Literal["auto", "legacy"], gives: Json, text: str, structured: Any
+    tmp_path: Path, era: Era, gives: Json, text: str, structured: Any
 ) -> None:
     tools = ScriptedTools()
     tools.add("look", Gives(gives), input_schema={"type": "object"})

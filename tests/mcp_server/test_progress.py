@@ -1,7 +1,5 @@
 """How far a run is: a number that only grows, whatever happens in which order."""
 
-from __future__ import annotations
-
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -1,7 +1,5 @@
 """Runs continue when nobody watches them, and are cancelled and resumed by anyone who may."""
 
-from __future__ import annotations
-
 import asyncio
 from pathlib import Path
 
@@ -56,9 +54,7 @@ async def test_a_client_that_leaves_does_not_stop_its_run(tmp_path: Path) -> Non
         assert await over(served, only_run(served)) is RunState.SUCCEEDED
 
 
-async def test_a_run_can_be_watched_later_where_the_client_waits_only_so_long(
-    tmp_path: Path,
-) -> None:
+async def test_a_run_can_be_watched_later_where_a_client_waits_only_so_long(tmp_path: Path) -> None:
     tools, free = held()
     async with serving(tmp_path, tools.toolbox) as served:
         begun = await served.call("run", plan=TWO, wait_s=0.1)
@@ -94,9 +90,7 @@ async def test_a_cancelled_request_cancels_its_run_which_can_be_resumed(tmp_path
     assert len(tools.calls) == 3
 
 
-async def test_a_resumed_run_is_reported_whole_and_not_from_where_it_resumes(
-    tmp_path: Path,
-) -> None:
+async def test_a_resumed_run_is_reported_whole_not_from_where_it_resumes(tmp_path: Path) -> None:
     reported: list[tuple[float, float | None]] = []
 
     async def hear(progress: float, total: float | None, message: str | None) -> None:
@@ -219,8 +213,7 @@ async def test_a_run_that_is_over_is_shown_as_it_is_and_not_made_again(tmp_path:
 async def test_too_many_runs_at_once_are_refused(tmp_path: Path) -> None:
     """H22."""
     free = asyncio.Event()
-    tools = scripted(Hangs(until=free))
-    async with serving(tmp_path, tools.toolbox) as served:
+    async with serving(tmp_path, scripted(Hangs(until=free)).toolbox) as served:
         for _ in range(MOST_RUNS):
             await served.call("run", plan=READS, wait_s=0)
         result = await served.refused("run", plan=READS)

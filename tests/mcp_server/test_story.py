@@ -197,8 +197,7 @@ def test_search_repair_approval_in_the_studio_and_a_second_plan(
                     "tables": {"t": f"${{run:{ran['run'][:8]}.people}}"}}},
                 output="${count.data[0].n}",
             )  # fmt: skip
-            second = content(await client.call_tool("run", {"plan": later}))
-            assert second["output"] == 2
+            assert content(await client.call_tool("run", {"plan": later}))["output"] == 2
 
             again = content(
                 await client.call_tool("run", {"plan": plan(PEOPLE, MAILS), "use": ran["run"]})

@@ -1,7 +1,5 @@
 """`search`, and what a client knows of the server: with it a client plans that has no model."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path
@@ -54,9 +52,7 @@ def test_the_example_is_a_plan() -> None:
 
 
 @pytest.mark.parametrize("count", [20, 200, 2_000])
-async def test_what_every_context_holds_is_small_however_many_tools_there_are(
-    tmp_path: Path, count: int
-) -> None:
+async def test_each_context_holds_little_however_many_the_tools(tmp_path: Path, count: int) -> None:
     many = Toolbox(
         Tool(name=f"t{at}", description="x" * 500, raw_input={}, source=f"server-{at % 40}")
         for at in range(count)

@@ -1,24 +1,20 @@
 """Calls that wait with their values, over real sessions of clients that can ask, and cannot."""
 
-from __future__ import annotations
-
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import pytest
 from mcp import Client
 from mcp.client import ClientRequestContext
 from mcp.types import ElicitRequestParams, ElicitResult
 
-from tests.mcp_server.served import WRITES, Action, Person, error, scripted, serving
-from toolplan.app.resume import resume
+from tests.mcp_server.served import WRITES, Action, Era, Person, error, scripted, serving
+from toolplan import Effects, resume
 from toolplan.mcp_server._terminal_command import terminal_command
 from toolplan.plan.path import Json
 from toolplan.policy.consent import Consent
-from toolplan.schema.tool import Effects
 from toolplan.testing import Gives
 
-ERAS: list[Literal["auto", "legacy"]] = ["auto", "legacy"]
 HOSTILE = "eve@evil.example\n  subject = \u202e\x1b[2Jfine"
 
 
@@ -26,12 +22,7 @@ YES: tuple[Action, Json] = "accept", {"make_calls": True}
 
 
 async def run_with(
-    folder: Path,
-    person: Person | None,
-    era: Literal["auto", "legacy"],
-    plan: Json = WRITES,
-    *,
-    elicit: bool = True,
+    folder: Path, person: Person | None, era: Era, plan: Json = WRITES, *, elicit: bool = True
 ) -> tuple[Any, list[Json]]:
     """Return what a client gets for `run`, and what was sent."""
     tools = scripted(Gives({"data": ["ann", HOSTILE]}))
@@ -46,10 +37,7 @@ async def run_with(
     return result.structured_content, [*tools.args_of("send")]
 
 
-@pytest.mark.parametrize("era", ERAS)
-async def test_the_user_sees_the_calls_with_their_values_and_allows_them(
-    tmp_path: Path, era: Literal["auto", "legacy"]
-) -> None:
+async def test_the_user_sees_the_values_of_calls_and_allows_them(tmp_path: Path, era: Era) -> None:
     person = Person(YES)
     result, sent = await run_with(tmp_path, person, era)
     assert result["status"] == "succeeded"
@@ -64,12 +52,11 @@ async def test_the_user_sees_the_calls_with_their_values_and_allows_them(
     assert "(people): untrusted; trusted needed" in shown
 
 
-@pytest.mark.parametrize("era", ERAS)
 @pytest.mark.parametrize(
     "answer", [("decline", None), ("accept", {"make_calls": False, "reason": "Not to strangers."})]
 )
 async def test_a_user_who_refuses_ends_the_calls_with_the_reason(
-    tmp_path: Path, era: Literal["auto", "legacy"], answer: tuple[Action, Json]
+    tmp_path: Path, era: Era, answer: tuple[Action, Json]
 ) -> None:
     result, sent = await run_with(tmp_path, Person(answer), era)
     assert (result["status"], sent) == ("failed", [])
@@ -78,20 +65,16 @@ async def test_a_user_who_refuses_ends_the_calls_with_the_reason(
     assert answer[1] is None or "Not to strangers." in failure["message"]
 
 
-@pytest.mark.parametrize("era", ERAS)
-async def test_a_user_who_decides_nothing_leaves_the_calls_waiting_for_a_terminal(
-    tmp_path: Path, era: Literal["auto", "legacy"]
-) -> None:
+async def test_a_user_who_decides_nothing_leaves_calls_waiting(tmp_path: Path, era: Era) -> None:
     person = Person(("cancel", None))
     result, sent = await run_with(tmp_path, person, era)
     assert (result["status"], sent, len(person.shown)) == ("waiting", [], 1)
     assert terminal_command("resume", result["run"][:8]) in result["help"]
 
 
-@pytest.mark.parametrize("era", ERAS)
 @pytest.mark.parametrize("elicit", [True, False])
 async def test_without_elicitation_nothing_is_approved_and_the_answer_names_run_and_command(
-    tmp_path: Path, era: Literal["auto", "legacy"], elicit: bool
+    tmp_path: Path, era: Era, elicit: bool
 ) -> None:
     person = None if elicit else Person(YES)
     result, sent = await run_with(tmp_path, person, era, elicit=elicit)
@@ -102,9 +85,8 @@ async def test_without_elicitation_nothing_is_approved_and_the_answer_names_run_
     assert person is None or person.shown == []
 
 
-@pytest.mark.parametrize("era", ERAS)
 async def test_an_effect_behind_an_effect_is_asked_for_when_it_is_known(
-    tmp_path: Path, era: Literal["auto", "legacy"]
+    tmp_path: Path, era: Era
 ) -> None:
     plan: Json = {
         "toolplan": 1,
@@ -129,17 +111,12 @@ async def test_asking_again_makes_no_second_run_and_a_terminal_decides(tmp_path:
         assert len(served.journal.runs()) == 1
         assert tools.args_of("send") == []
         ended = await resume(
-            first["run"],
-            tools.toolbox,
-            journal=served.journal,
-            consents={"mail": Consent(True)},
+            first["run"], tools.toolbox, journal=served.journal, consents={"mail": Consent(True)}
         )
         assert ended.succeeded
 
 
-async def test_an_answer_counts_once_and_only_in_the_request_that_was_asked_about(
-    tmp_path: Path,
-) -> None:
+async def test_an_answer_counts_once_and_only_in_the_request_it_is_about(tmp_path: Path) -> None:
     tools = scripted()
     tools.add("other", effects=Effects.WRITE)
     yes = ElicitResult(action="accept", content={"make_calls": True})

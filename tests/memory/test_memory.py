@@ -1,7 +1,5 @@
 """Memory: what a session said it finds again, and no other session ever does."""
 
-from __future__ import annotations
-
 import os
 import sqlite3
 import threading
@@ -52,11 +50,7 @@ def test_a_context_has_the_shape_of_f000_39() -> None:
     assert memory.recall("s", "FACILITY") == {
         "semantic": [{"text": "Get facilities in Berlin", "score": 1.0}],
         "episodic": [
-            {
-                "query": "Get facilities in Berlin",
-                "timestamp": "2025-10-12T06:00:00Z",
-                "plan": PLAN,
-            }
+            {"query": "Get facilities in Berlin", "timestamp": "2025-10-12T06:00:00Z", "plan": PLAN}
         ],
         "entities": ["facility", "location:Berlin"],
     }
@@ -148,8 +142,7 @@ def test_a_query_is_words_and_never_syntax(query: str) -> None:
 
 
 def test_names_of_sessions_do_not_stand_in_the_file(tmp_path: Path) -> None:
-    memory = filled(tmp_path / "memory", **{"ada@example.org": ["x"]})
-    memory.close()
+    filled(tmp_path / "memory", **{"ada@example.org": ["x"]}).close()
     assert b"ada@example" not in (tmp_path / "memory").read_bytes()
 
 
@@ -258,9 +251,7 @@ def _a_folder(path: Path) -> None:
         (_a_folder, "memory-unavailable"),
     ],
 )
-def test_a_file_that_cannot_be_used_is_reported_by_name(
-    tmp_path: Path, harm: Callable[[Path], None], code: str
-) -> None:
+def test_an_unusable_file_is_named(tmp_path: Path, harm: Callable[[Path], None], code: str) -> None:
     path = tmp_path / "memory"
     filled(path, a=["one"]).close()
     harm(path)

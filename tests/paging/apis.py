@@ -5,8 +5,6 @@ turns pages. The names of arguments and fields are those of the API; everything 
 a test needs.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Mapping, Sequence

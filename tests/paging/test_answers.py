@@ -6,11 +6,9 @@ import pytest
 
 from tests.paging.apis import APIS, Api
 from tests.paging.test_pages import arguments, rows_of
-from toolplan import compile_plan
-from toolplan.engine import run
+from toolplan import ExecutionPlan, compile_plan, run
 from toolplan.events import to_json
 from toolplan.plan.path import Json
-from toolplan.policy.execution_plan import ExecutionPlan
 from toolplan.schema.tool import Arguments, Effects, Tool, Toolbox
 from toolplan.show.answer import answer
 from toolplan_sql import sql_tool
@@ -96,8 +94,7 @@ async def test_an_answer_is_exact_or_says_that_it_is_over_a_part(
         if output["data"] == expected(question) and not done.partial:
             exact += 1
             continue
-        text = answer(plan, done).headline
-        assert "Over a part only" in text, api.name
+        assert "Over a part only" in answer(plan, done).headline, api.name
         assert to_json(done)["complete"] is False
         assert done.steps["found"].partial
     assert exact >= (100 if has_schema else 80)

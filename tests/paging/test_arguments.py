@@ -64,9 +64,7 @@ _OTHERS: list[tuple[str, dict[str, Json], Json]] = [
 
 
 @pytest.mark.parametrize(("what", "properties", "output"), _OTHERS, ids=lambda v: str(v)[:30])
-def test_other_arguments_are_not_page_arguments(
-    what: str, properties: dict[str, Json], output: Json
-) -> None:
+def test_other_arguments_do_not_page(what: str, properties: dict[str, Json], output: Json) -> None:
     found = kinds(paging_of({"type": "object", "properties": properties}, output))
     assert found == ({"limit": "limit"} if what == "a start city" else {})
 

@@ -193,7 +193,7 @@ def test_a_range_asks_for_a_number_of_rows(value: str) -> None:
     assert part(ROWS[:39], {"range": value}, range={"type": "string"}) == ""
 
 
-async def test_an_offset_that_counts_pages_leads_through_all_of_them() -> None:
+async def test_an_offset_counting_pages_leads_through_all() -> None:
     @toolplan.tool(effects="read")
     def listed(offset: int = 0, limit: int = 50) -> list[dict[str, Any]]:
         """List things.

@@ -1,7 +1,5 @@
 """The plan cache as storage: bounds, age, sharing, and files that cannot be used."""
 
-from __future__ import annotations
-
 import sqlite3
 import subprocess
 import sys
@@ -68,12 +66,7 @@ def test_three_questions_in_a_cache_for_two_leave_two() -> None:
     cache.get("c")
     cache.get("none")
     assert cache.stats() == CacheStats(
-        size=2,
-        max_size=2,
-        utilization_percent=100.0,
-        hits=1,
-        misses=1,
-        evictions=1,
+        size=2, max_size=2, utilization_percent=100.0, hits=1, misses=1, evictions=1
     )
     assert cache.stats().to_json()["utilization_percent"] == 100.0
 

@@ -1,7 +1,5 @@
 """Files of plan tests: what they say, and what is wrong with them."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 
@@ -69,17 +67,11 @@ def test_a_file_is_read(tmp_path: Path) -> None:
             r"Expected `array`, got `str` - at `\$.tests\[1\].expect.tools`",
         ),
         ("id: f, tool", "id: f, tol", r"includes is not a plan. /steps/0"),
-        (
-            "question: Which",
-            "asked: Which",
-            r"unknown field `asked` - at `\$.tests\[1\]`",
-        ),
+        ("question: Which", "asked: Which", r"unknown field `asked` - at `\$.tests\[1\]`"),
         ("tests:", "tests: [", "demo.plans.yaml:"),
     ],
 )
-def test_what_is_wrong_is_named_with_its_place(
-    tmp_path: Path, old: str, new: str, expected: str
-) -> None:
+def test_what_is_wrong_is_named_by_place(tmp_path: Path, old: str, new: str, expected: str) -> None:
     path = write(tmp_path, GOOD.replace(old, new))
     with pytest.raises(CaseError) as caught:
         read_cases(path)

@@ -1,7 +1,5 @@
 """How the tests ask a planner that remembers, and the planner below it that counts."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import Sequence
@@ -11,7 +9,7 @@ from msgspec.structs import replace
 
 from tests.planners.planned import TODAY, demo
 from toolplan.plan.path import Json
-from toolplan.planners import Attempt, Draft, OnText, Proposal, Question
+from toolplan.planners import Attempt, Draft, Proposal, Question
 from toolplan.planners.cache import CachedPlanner
 from toolplan.schema.tool import Toolbox
 from toolplan.storage.plan_cache import PlanCache
@@ -29,12 +27,7 @@ class Counting:
     error: Exception | None = None
 
     async def propose(
-        self,
-        question: Question,
-        tools: Toolbox,
-        attempts: Sequence[Attempt],
-        *,
-        on_text: OnText | None = None,
+        self, question: Question, tools: Toolbox, attempts: Sequence[Attempt], **_: object
     ) -> Proposal:
         self.asked.append(question.text)
         self.attempts_seen.append(attempts)

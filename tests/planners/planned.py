@@ -1,7 +1,5 @@
 """The day and the tools of the tests of planners, and where their questions are."""
 
-from __future__ import annotations
-
 from datetime import date
 from functools import cache
 from pathlib import Path

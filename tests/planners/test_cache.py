@@ -1,7 +1,5 @@
 """The planner that remembers: what it keeps, what it gives again, and whom it asks."""
 
-from __future__ import annotations
-
 import asyncio
 from pathlib import Path
 
@@ -10,13 +8,11 @@ from msgspec.structs import replace
 
 from tests.planners.cached import Counting, ask, caching, learn, metadata_of, plan_of
 from tests.planners.planned import TODAY, demo
-from toolplan.app.app import App
-from toolplan.plan.diagnostics import Diagnostic, Severity
+from toolplan import App, Diagnostic, Policy, Severity
 from toolplan.plan.path import Json
 from toolplan.planners import Attempt, Clarification, Draft, Question, Refusal
 from toolplan.planners._base import Remembering
 from toolplan.planners.cache import CachedPlanner
-from toolplan.policy import Policy
 from toolplan.schema.tool import Arguments, Effects, Toolbox, ToolError
 from toolplan.storage.plan_cache import PlanCache
 
@@ -30,10 +26,7 @@ def test_what_worked_is_given_again_without_asking() -> None:
     assert plan_of(again) == plan_of(first)
     assert inner.asked == ["rejected shipments"]
     assert planner.cache.stats().size == 1
-    assert metadata_of(again)["cached_from"] == {
-        "question": "rejected shipments",
-        "today": TODAY,
-    }
+    assert metadata_of(again)["cached_from"] == {"question": "rejected shipments", "today": TODAY}
 
 
 def test_what_was_only_proposed_or_is_dropped_is_asked_for_again() -> None:
@@ -246,7 +239,6 @@ def test_a_session_has_a_plan_kept_whose_run_ends_well() -> None:
     inner = Counting()
     planner = caching(inner)
     for question in ("facilities in Berlin", "Facilities in Berlin?", "facilities in Munich"):
-        asked = asyncio.run(App(demo(), planner).ask(question, today=TODAY))
-        assert asked.succeeded
+        assert asyncio.run(App(demo(), planner).ask(question, today=TODAY)).succeeded
     assert inner.asked == ["facilities in Berlin", "facilities in Munich"]
     assert planner.cache.stats().size == 2

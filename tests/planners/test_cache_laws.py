@@ -1,7 +1,5 @@
 """Laws of the plan cache, for any question."""
 
-from __future__ import annotations
-
 from datetime import date, timedelta
 
 from hypothesis import given, settings

@@ -1,7 +1,5 @@
 """The fallback chain of planners."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 
@@ -86,8 +84,7 @@ def test_a_draft_that_failed_is_fixed_by_the_next_planner() -> None:
     model = ScriptedModel(PLAN)
     tried_once = ScriptedPlanner(bad, Clarification("Tried."))
     planner, escalations = chain(tried_once, LLMPlanner(model))
-    asked = asyncio.run(App(TOOLS, planner).plan("?", today=TODAY))
-    assert asked.plan is not None
+    assert asyncio.run(App(TOOLS, planner).plan("?", today=TODAY)).plan is not None
     assert "`unknown-tool`" in model.requests[0].messages[-1].text
     assert escalations == [Escalation("planner0", "Tried.")]
 

@@ -1,7 +1,5 @@
 """A chain of models: who is asked when, how often, and after which pause."""
 
-from __future__ import annotations
-
 import asyncio
 from contextlib import aclosing
 
@@ -10,15 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.doubles.model_replies import Fails
-from tests.providers.asking import (
-    ASKED,
-    Chained,
-    ScriptedEndpoint,
-    ask,
-    ask_servers,
-    fails,
-    says,
-)
+from tests.providers.asking import ASKED, Chained, ScriptedEndpoint, ask, ask_servers, fails, says
 from toolplan.providers import ModelRequest, Text, Usage, UsageTracker
 from toolplan.providers._chain import Link
 from toolplan.providers._endpoint import Failure, Part
@@ -48,9 +38,7 @@ def test_the_first_model_that_answers_has_answered() -> None:
         ("refused request truncated", [1, 0], []),
     ],
 )
-def test_a_failure_decides_who_is_asked_next(
-    codes: str, calls: list[int], pauses: list[float]
-) -> None:
+def test_a_failure_decides_who_is_next(codes: str, calls: list[int], pauses: list[float]) -> None:
     """L08, L09, L10, F003-20."""
     for code in codes.split():
         failing = ScriptedEndpoint("a", fails(f"llm-{code}"))
@@ -63,9 +51,7 @@ def test_a_failure_decides_who_is_asked_next(
 
 
 @pytest.mark.parametrize("others", [[], [ScriptedEndpoint("b", says("Hello"))]])
-def test_a_cut_reply_continues_with_the_next_model_or_the_same(
-    others: list[ScriptedEndpoint],
-) -> None:
+def test_a_cut_reply_continues_with_the_next_or_same_model(others: list[ScriptedEndpoint]) -> None:
     """C-08: a transport error is retried."""
     cut = [Text("He"), *fails("llm-stream-cut", "It broke off.")]
     chain = Chained([ScriptedEndpoint("a", cut, says("Hello")), *others])

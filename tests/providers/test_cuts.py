@@ -1,7 +1,5 @@
 """A reply that is cut, at whichever byte, is never taken for a whole one (L06; 5.3: 0 accepted)."""
 
-from __future__ import annotations
-
 import random
 
 import pytest
@@ -58,9 +56,7 @@ def test_a_reply_in_one_that_is_cut_at_any_byte_is_not_whole(path: str) -> None:
     ("spec", "path"), [(None, CHAT), ("openai:m", CHAT), ("anthropic:m", MESSAGES)]
 )
 @pytest.mark.parametrize("framing", ["chunked", "length", "close"])
-def test_cuts_over_http_are_refused_whatever_marks_the_end(
-    framing: Framing, spec: str | None, path: str
-) -> None:
+def test_cuts_over_http_are_always_refused(framing: Framing, spec: str | None, path: str) -> None:
     """L06 over real HTTP, a sample."""
     body = recorded(Says(PLAN), path)
     cuts = sorted(random.Random(framing).sample(range(len(body) - 2), 5))

@@ -1,7 +1,5 @@
 """The scripted model, which ships."""
 
-from __future__ import annotations
-
 import asyncio
 
 import pytest

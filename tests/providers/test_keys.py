@@ -1,7 +1,5 @@
 """A key goes to its provider and nowhere else: into no error, repr, log or trace."""
 
-from __future__ import annotations
-
 import asyncio
 import base64
 import logging
@@ -46,8 +44,7 @@ FAILURES: dict[str, Script] = {
     "envelope": Raw(f'data: {{"echo": "{KEY}"}}\n\n'.encode(), "text/event-stream"),
     "garbled": Raw(f"data: {KEY}\n\n".encode(), "text/event-stream"),
     "error event": Raw(
-        f'data: {{"error": {{"message": "{ECHO}", "code": 500}}}}\n\n'.encode(),
-        "text/event-stream",
+        f'data: {{"error": {{"message": "{ECHO}", "code": 500}}}}\n\n'.encode(), "text/event-stream"
     ),
     "no object": Raw(f'data: ["{KEY}"]\n\n'.encode(), "text/event-stream"),
     "odd choice": Raw(f'data: {{"choices": ["{KEY}"]}}\n\n'.encode(), "text/event-stream"),
@@ -85,10 +82,7 @@ def everything_said(error: BaseException) -> str:
     + [(name, False) for name in ("400", "HTML", "envelope", "refusal", "cut", "stall")],
 )
 def test_no_failure_says_the_key(
-    name: str,
-    streamed: bool,
-    caplog: pytest.LogCaptureFixture,
-    capfd: pytest.CaptureFixture[str],
+    name: str, streamed: bool, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
 ) -> None:
     caplog.set_level(logging.DEBUG)
     outcome = ask(
@@ -112,9 +106,7 @@ def test_no_failure_says_the_key(
         assert part not in "\n".join(said)
 
 
-def test_a_connection_that_is_refused_does_not_say_the_key(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+def test_a_connection_refused_does_not_say_the_key(caplog: pytest.LogCaptureFixture) -> None:
     """L09: nothing listens; and it is asked once only."""
     caplog.set_level(logging.DEBUG)
     with socket.create_server(("127.0.0.1", 0)) as taken:
@@ -125,8 +117,7 @@ def test_a_connection_that_is_refused_does_not_say_the_key(
     assert KEY not in repr(model)
     with pytest.raises(ModelError) as caught:
         asyncio.run(complete(model, ModelRequest(ASKED)))
-    assert caught.value.code == "llm-unavailable"
-    assert caught.value.usage.calls == 1
+    assert (caught.value.code, caught.value.usage.calls) == ("llm-unavailable", 1)
     assert KEY not in everything_said(caught.value) + caplog.text
 
 

@@ -1,7 +1,5 @@
 """The parts that a chain is made of: tracker, bounds on text, pauses, schemas."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncGenerator
 from itertools import count
@@ -62,8 +60,7 @@ def test_a_long_plan_of_like_steps_is_no_repetition() -> None:
 @settings(max_examples=20)
 @given(st.text(alphabet="ab", min_size=1, max_size=30), st.text(max_size=20))
 def test_a_repetition_is_found_whatever_stands_before_it(unit: str, before: str) -> None:
-    bounds = TextBounds(1_000_000)
-    assert bounds.breach(before + unit * 2_400) == "llm-degenerate"
+    assert TextBounds(1_000_000).breach(before + unit * 2_400) == "llm-degenerate"
 
 
 def test_too_long_is_reported_at_the_first_piece_beyond() -> None:

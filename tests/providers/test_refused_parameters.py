@@ -68,127 +68,107 @@ class Row(NamedTuple):
     spec: str | None = None
 
 
-def openai(message: str, code: str | None = None, param: str | None = None) -> Json:
+def openai(
+    refuses: Callable[[Body], bool],
+    message: str,
+    code: str | None = None,
+    param: str | None = None,
+    *,
+    requests: int = 2,
+    spec: str | None = None,
+) -> Row:
     error: Json = {
-        "message": message, "type": "invalid_request_error", "code": code, "param": param
-    }  # fmt: skip
-    return {"error": error}
+        "message": message,
+        "type": "invalid_request_error",
+        "code": code,
+        "param": param,
+    }
+    return Row(refuses, 400, {"error": error}, requests, spec)
 
 
-def vllm(message: str) -> Json:
-    return {"object": "error", "message": message, "type": "BadRequestError", "code": 400}
+def chat(refuses: Callable[[Body], bool], message: str, param: str | None = None) -> Row:
+    return openai(refuses, message, "unsupported_value", param, spec="openai:chat-x")
+
+
+def vllm(refuses: Callable[[Body], bool], message: str, requests: int = 2) -> Row:
+    answer: Json = {"object": "error", "message": message, "type": "BadRequestError", "code": 400}
+    return Row(refuses, 400, answer, requests)
 
 
 def llama(message: str, code: int, kind: str) -> Json:
     return {"error": {"code": code, "message": message, "type": kind}}
 
 
-def anthropic(message: str) -> Json:
-    return {"type": "error", "error": {"type": "invalid_request_error", "message": message}}
+def anthropic(refuses: Callable[[Body], bool], message: str) -> Row:
+    error: Json = {"type": "invalid_request_error", "message": message}
+    return Row(refuses, 400, {"type": "error", "error": error}, spec="anthropic:claude-x")
 
 
-CHAT: Final = "openai:chat-x"
-CLAUDE: Final = "anthropic:claude-x"
-UNSUPPORTED: Final = "unsupported_value"
+EXTRA: Final[Json] = {
+    "type": "extra_forbidden",
+    "loc": ["body", "stream_options"],
+    "msg": "Extra inputs are not permitted",
+    "input": {"include_usage": True},
+}
+MISTRAL: Final[Json] = {"loc": ["body", "stream_options"], "msg": "Extra inputs not permitted"}
+GEMINI: Final = 'Invalid JSON payload received. Unknown name "stream_options": Cannot find field.'
 ROWS: Final = {
-    "openai reasoning models, limit": Row(
+    "openai reasoning models, limit": openai(
         has("max_tokens"),
-        400,
-        openai(
-            "Unsupported parameter: 'max_tokens' is not supported with this model."
-            " Use 'max_completion_tokens' instead.",
-            "unsupported_parameter",
-            "max_tokens",
-        ),
+        "Unsupported parameter: 'max_tokens' is not supported with this model."
+        " Use 'max_completion_tokens' instead.",
+        "unsupported_parameter",
+        "max_tokens",
     ),
-    "openai, temperature": Row(
+    "openai, temperature": chat(
         has("temperature"),
-        400,
-        openai(
-            "Unsupported value: 'temperature' does not support 0.0 with this model."
-            " Only the default (1) value is supported.",
-            UNSUPPORTED,
-            "temperature",
-        ),
-        spec=CHAT,
+        "Unsupported value: 'temperature' does not support 0.0 with this model."
+        " Only the default (1) value is supported.",
+        "temperature",
     ),
-    "openai, system role": Row(
+    "openai, system role": chat(
         says_system,
-        400,
-        openai(
-            "Unsupported value: 'messages[0].role' does not support 'system' with this model.",
-            UNSUPPORTED,
-            "messages[0].role",
-        ),
-        spec=CHAT,
+        "Unsupported value: 'messages[0].role' does not support 'system' with this model.",
+        "messages[0].role",
     ),
-    "openai, streaming": Row(
-        streams,
-        400,
-        openai("Your organization must be verified to stream this model.", UNSUPPORTED, "stream"),
-        spec=CHAT,
+    "openai, streaming": chat(
+        streams, "Your organization must be verified to stream this model.", "stream"
     ),
-    "openai, too many tokens": Row(
+    "openai, too many tokens": openai(
         above(4096),
-        400,
-        openai(
-            "max_tokens is too large: 10000. This model supports at most 4096 completion tokens,"
-            " whereas you provided 10000."
-        ),
-        spec=CHAT,
+        "max_tokens is too large: 10000. This model supports at most 4096 completion tokens,"
+        " whereas you provided 10000.",
+        spec="openai:chat-x",
     ),
-    "azure of an older version": Row(
+    "azure of an older version": openai(
         has("max_completion_tokens"),
-        400,
-        openai("Unrecognized request argument supplied: max_completion_tokens"),
-        spec=CHAT,
+        "Unrecognized request argument supplied: max_completion_tokens",
+        spec="openai:chat-x",
     ),
-    "azure, stream_options": Row(
-        has("stream_options"), 400, openai("Unrecognized request argument supplied: stream_options")
+    "azure, stream_options": openai(
+        has("stream_options"), "Unrecognized request argument supplied: stream_options"
     ),
-    "vllm, window": Row(
+    "vllm, window": vllm(
         above(3596),
-        400,
-        vllm(
-            "'max_tokens' or 'max_completion_tokens' is too large: 10000. This model's maximum"
-            " context length is 4096 tokens and your request has 500 input tokens (10000 > 4096"
-            " - 500)."
-        ),
+        "'max_tokens' or 'max_completion_tokens' is too large: 10000. This model's maximum"
+        " context length is 4096 tokens and your request has 500 input tokens (10000 > 4096"
+        " - 500).",
         requests=3,
     ),
-    "vllm, older window": Row(
+    "vllm, older window": vllm(
         has("max_tokens"),
-        400,
-        vllm(
-            "This model's maximum context length is 4096 tokens. However, you requested 10500"
-            " tokens (500 in the messages, 10000 in the completion). Please reduce the length of"
-            " the messages or completion."
-        ),
+        "This model's maximum context length is 4096 tokens. However, you requested 10500"
+        " tokens (500 in the messages, 10000 in the completion). Please reduce the length of"
+        " the messages or completion.",
         requests=3,
     ),
-    "vllm, template": Row(says_system, 400, vllm("System role not supported")),
-    "vllm, extra fields": Row(
+    "vllm, template": vllm(says_system, "System role not supported"),
+    "vllm, extra fields": vllm(
         has("stream_options"),
-        400,
-        vllm(
-            "[{'type': 'extra_forbidden', 'loc': ('body', 'stream_options'), 'msg':"
-            " 'Extra inputs are not permitted'}]"
-        ),
+        "[{'type': 'extra_forbidden', 'loc': ('body', 'stream_options'), 'msg':"
+        " 'Extra inputs are not permitted'}]",
     ),
-    "fastapi, details": Row(
-        has("stream_options"),
-        422,
-        {
-            "detail": [
-                {
-                    "type": "extra_forbidden",
-                    "loc": ["body", "stream_options"],
-                    "msg": "Extra inputs are not permitted",
-                    "input": {"include_usage": True},
-                }
-            ]
-        },
-    ),
+    "fastapi, details": Row(has("stream_options"), 422, {"detail": [EXTRA]}),
     "llama.cpp, template": Row(
         says_system,
         500,
@@ -212,94 +192,53 @@ ROWS: Final = {
     "mistral": Row(
         has("stream_options"),
         422,
-        {
-            "object": "error",
-            "message": {
-                "detail": [{"loc": ["body", "stream_options"], "msg": "Extra inputs not permitted"}]
-            },
-            "type": "invalid_request_error",
-        },
+        {"object": "error", "message": {"detail": [MISTRAL]}, "type": "invalid_request_error"},
     ),
-    "groq, too many tokens": Row(
+    "groq, too many tokens": openai(
         above(8192),
-        400,
-        openai(
-            "`max_tokens` must be less than or equal to `8192`, the maximum value for `max_tokens`"
-            " is less than the `context_window` for this model",
-            param="max_tokens",
-        ),
+        "`max_tokens` must be less than or equal to `8192`, the maximum value for `max_tokens`"
+        " is less than the `context_window` for this model",
+        param="max_tokens",
         spec="groq:llama",
     ),
-    "groq, schema": Row(
+    "groq, schema": openai(
         asks_schema,
-        400,
-        openai(
-            "This model does not support response format `json_schema`. Use `json_object`.",
-            param="response_format",
-        ),
+        "This model does not support response format `json_schema`. Use `json_object`.",
+        param="response_format",
         spec="groq:llama",
     ),
-    "anthropic, temperature": Row(
-        has("temperature"),
-        400,
-        anthropic("`temperature` is deprecated for this model."),
-        spec=CLAUDE,
+    "anthropic, temperature": anthropic(
+        has("temperature"), "`temperature` is deprecated for this model."
     ),
-    "anthropic, kept text": Row(
-        keeps_text,
-        400,
-        anthropic("system.0.cache_control: Extra inputs are not permitted"),
-        spec=CLAUDE,
+    "anthropic, kept text": anthropic(
+        keeps_text, "system.0.cache_control: Extra inputs are not permitted"
     ),
-    "anthropic, too many tokens": Row(
+    "anthropic, too many tokens": anthropic(
         above(4096),
-        400,
-        anthropic(
-            "max_tokens: 10000 > 4096, which is the maximum allowed number of output tokens for"
-            " claude-x"
-        ),
-        spec=CLAUDE,
+        "max_tokens: 10000 > 4096, which is the maximum allowed number of output tokens for"
+        " claude-x",
     ),
-    "anthropic, form": Row(
-        has("output_config"),
-        400,
-        anthropic("output_config: Extra inputs are not permitted"),
-        spec=CLAUDE,
+    "anthropic, form": anthropic(
+        has("output_config"), "output_config: Extra inputs are not permitted"
     ),
-    "gemini, in a list": Row(
-        has("stream_options"),
-        400,
-        [
-            llama(
-                'Invalid JSON payload received. Unknown name "stream_options": Cannot find field.',
-                400,
-                "INVALID_ARGUMENT",
-            )
-        ],
-    ),
+    "gemini, in a list": Row(has("stream_options"), 400, [llama(GEMINI, 400, "INVALID_ARGUMENT")]),
     "gemini, keyword": Row(
         uses("const"),
         400,
         {"error": {"message": "Invalid value at 'response_format': Unknown name \"const\""}},
     ),
-    "openai, keyword": Row(
+    "openai, keyword": openai(
         uses("format"),
-        400,
-        openai(
-            "Invalid schema for response_format 'reply': In context=('properties', 'day'),"
-            " 'format' is not permitted.",
-            "invalid_request_error",
-            "response_format",
-        ),
-        spec=CHAT,
+        "Invalid schema for response_format 'reply': In context=('properties', 'day'),"
+        " 'format' is not permitted.",
+        "invalid_request_error",
+        "response_format",
+        spec="openai:chat-x",
     ),
-    "litellm, two at once": Row(
+    "litellm, two at once": openai(
         has("temperature", "response_format"),
-        400,
-        openai(
-            "litellm.UnsupportedParamsError: x does not support parameters: ['temperature',"
-            " 'response_format'], for model=x."
-        ),
+        "litellm.UnsupportedParamsError: x does not support parameters: ['temperature',"
+        " 'response_format'], for model=x.",
         requests=3,
     ),
     "together": Row(
@@ -363,7 +302,7 @@ def test_what_was_refused_is_not_sent_to_this_endpoint_again() -> None:
 def test_an_endpoint_that_refuses_everything_is_asked_a_bounded_number_of_times() -> None:
     """The words name all that is ever sent; each is left out once, and then the error is said."""
     names = ", ".join((*SETTABLE, "json_schema", "system role", "pattern", "'const'", "'format'"))
-    refuses_all = Row(has("model"), 400, openai(f"These are not supported: {names}"))
+    refuses_all = openai(has("model"), f"These are not supported: {names}")
     outcome = ask(refusing(refuses_all), schema=SCHEMA)
     assert outcome.code == "llm-request"
     assert "These are not supported" in str(outcome.error)

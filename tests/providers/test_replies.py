@@ -1,7 +1,5 @@
 """One model over real HTTP: each class of reply has its outcome (reliability.md, L01 to L19)."""
 
-from __future__ import annotations
-
 import json
 
 import pytest
@@ -74,9 +72,7 @@ KINDS = ("text/event-stream", "application/x-ndjson", "application/json")
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("between", [b"\n", b"", b"\r\n\r\n"])
-def test_the_objects_of_a_stream_are_read_without_events_around_them(
-    kind: str, between: bytes
-) -> None:
+def test_the_objects_of_a_stream_are_read_without_events(kind: str, between: bytes) -> None:
     request = Received("POST", "/v1/", {}, {"stream": True})
     events = b"".join(written(Says("Hello", pieces=("Hel", "lo")), request).parts).split(b"\n\n")
     texts = [each.removeprefix(b"data: ") for each in events if each.startswith(b"data: {")]
@@ -105,8 +101,7 @@ def test_an_end_without_a_blank_line_is_an_end_where_http_says_so() -> None:
 
 
 @pytest.mark.parametrize(
-    ("reply", "code"),
-    [(Says("{", finish="length"), "llm-truncated"), (Refuses(), "llm-refused")],
+    ("reply", "code"), [(Says("{", finish="length"), "llm-truncated"), (Refuses(), "llm-refused")]
 )
 def test_what_an_endpoint_that_does_not_stream_says_is_judged_as_any_reply(
     reply: Says | Refuses, code: str
@@ -123,9 +118,7 @@ def test_one_byte_at_a_time_is_as_good_as_all_at_once() -> None:
 
 
 @pytest.mark.parametrize("streamed", [True, False])
-def test_thoughts_in_tags_are_a_part_of_the_text_as_planner_models_write_them(
-    streamed: bool,
-) -> None:
+def test_thoughts_in_tags_are_part_of_the_text_as_planner_models_write_them(streamed: bool) -> None:
     """F002-3: `<think>…</think><plan>…</plan>` is read by the dialect, not by the library."""
     text = "<think>first</think><plan>[]</plan>"
     pieces = ("<think>", "first", "</think>", "<plan>[]</plan>")
@@ -150,11 +143,7 @@ FAULTS: dict[str, tuple[Script, str, int]] = {
     ),
     "L06 reset": (Sent("Hello there", cut_at=400, reset=True), "llm-stream-cut", 3),
     "L06 no reason to end": (Says("Hello", finish=None), "llm-stream-cut", 1),
-    "L06 not closed": (
-        Sent(Says("Hello", done=False), framing="close"),
-        "llm-stream-cut",
-        3,
-    ),
+    "L06 not closed": (Sent(Says("Hello", done=False), framing="close"), "llm-stream-cut", 3),
     "L08 429": (Fails(429), "llm-rate-limit", 3),
     "L08 quota": (Fails(429, code="insufficient_quota"), "llm-rate-limit", 1),
     "L09 500": (Fails(500), "llm-unavailable", 3),
@@ -397,9 +386,7 @@ def test_only_headers_that_are_named_leave() -> None:
     }
 
 
-def test_what_the_environment_holds_for_the_libraries_does_not_leave(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_what_the_environment_holds_for_libraries_stays(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in (
         "OPENAI_API_KEY",
         "OPENAI_ORG_ID",
@@ -430,9 +417,7 @@ def test_what_the_environment_holds_for_the_libraries_does_not_leave(
         ({"prompt_tokens": 90, "prompt_tokens_details": None}, (90, 0, 0)),
     ],
 )
-def test_tokens_that_an_endpoint_had_read_before_are_counted(
-    usage: Json, counted: tuple[int, int, int]
-) -> None:
+def test_tokens_read_before_are_counted(usage: Json, counted: tuple[int, int, int]) -> None:
     whole = {"choices": [{"message": {"content": "Hi"}, "finish_reason": "stop"}], "usage": usage}
     ended = ask(Raw(json.dumps(whole).encode())).ended
     assert ended is not None

@@ -1,7 +1,5 @@
 """Requests: what each kind of endpoint is sent, and what its errors are taken for."""
 
-from __future__ import annotations
-
 from typing import cast
 
 import pytest
@@ -119,9 +117,7 @@ def test_models_that_reason_are_sent_no_temperature(spec: str, taken: bool) -> N
     ],
 )
 @pytest.mark.parametrize("streamed", [True, False])
-def test_an_error_is_read_wherever_it_is_said(
-    script: Fails | Raw, code: str, streamed: bool
-) -> None:
+def test_an_error_is_read_wherever_it_is(script: Fails | Raw, code: str, streamed: bool) -> None:
     outcome = ask(script, streamed=streamed, tries=1)
     assert (outcome.code, outcome.calls, outcome.text) == (code, 1, None), outcome.error
 

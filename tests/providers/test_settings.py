@@ -1,7 +1,5 @@
 """What a user sets: the environment and `toolplan.toml`, each by the same names."""
 
-from __future__ import annotations
-
 import os
 import traceback
 from pathlib import Path
@@ -40,8 +38,7 @@ def test_without_anything_set_the_seeds_defaults_stand() -> None:
     assert (PlannerConfig().temperature, PlannerConfig().max_tokens) == (0.1, 1_000)
     assert settings.max_retries == 3
     assert settings.enable_caching is True
-    assert settings.cache_max_size == 100
-    assert settings.cache_ttl_ms == 3_600_000
+    assert (settings.cache_max_size, settings.cache_ttl_ms) == (100, 3_600_000)
     assert settings.validate_tools is True
     assert (settings.models, settings.keys, settings.notes) == ((), {}, ())
 
@@ -88,9 +85,7 @@ def test_the_file_has_the_same_names_in_small_letters(tmp_path: Path) -> None:
     assert settings.keys == {"groq": "of-groq", "http://host:1": "of-host"}
 
 
-def test_the_environment_goes_before_the_file(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_environment_precedes_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = write(tmp_path, 'openai_api_key = "of-file"\nplanner_max_tokens = 5\n')
     monkeypatch.setenv("OPENAI_API_KEY", "of-environment")
     monkeypatch.setenv("PLANNER_MAX_TOKENS", "")

@@ -1,7 +1,5 @@
 """How models are named, and where they are."""
 
-from __future__ import annotations
-
 import asyncio
 import subprocess
 import sys
@@ -123,9 +121,7 @@ class Echo:
 """
 
 
-def test_a_package_adds_a_provider_by_an_entry_point(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_entry_point_adds_a_provider(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "echoing.py").write_text(PACKAGE)
     folder = tmp_path / "echoing-1.dist-info"
     folder.mkdir()

@@ -1,7 +1,5 @@
 """What an endpoint says when it fails stands in the error, in whichever form it says it."""
 
-from __future__ import annotations
-
 from typing import Final
 
 import pytest

@@ -1,7 +1,5 @@
 """Views as a rich console shows them."""
 
-from __future__ import annotations
-
 import io
 
 from rich.console import Console

@@ -49,8 +49,7 @@ def test_what_a_plan_says_is_never_markup() -> None:
 
 def test_svg_needs_nothing_from_outside() -> None:
     drawing = svg(PLAN, marks={"c": "writes"})
-    root = ElementTree.fromstring(drawing)
-    assert root.tag.endswith("svg")
+    assert ElementTree.fromstring(drawing).tag.endswith("svg")
     assert not re.findall(r"(?:href|src|url)\s*[=(]", drawing)
     assert drawing.count("<rect") == 3
     assert drawing.count("<path") == 2

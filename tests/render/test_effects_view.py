@@ -1,7 +1,5 @@
 """The table of calls that wait: every value whole, and none hides another."""
 
-from __future__ import annotations
-
 import json
 import re
 
@@ -14,11 +12,7 @@ from toolplan.show._lines import Screen, plain
 from toolplan.show.effects_view import EffectsView, effects_text
 
 FROM_BILL = Origin(
-    Trust.UNTRUSTED,
-    "trusted",
-    True,
-    ("due.data[0].iban",),
-    (Source("bill", "read_file"),),
+    Trust.UNTRUSTED, "trusted", True, ("due.data[0].iban",), (Source("bill", "read_file"),)
 )
 BEHIND = "\n        from due.data[0].iban, bill (read_file): untrusted; trusted needed"
 HOSTILE: list[Json] = [

@@ -1,7 +1,5 @@
 """Values for approval: whole, exact, and nothing in them that cannot be seen."""
 
-from __future__ import annotations
-
 import json
 import re
 import unicodedata
@@ -139,8 +137,7 @@ def test_text_of_any_size_is_read_once(unit: str) -> None:
 
 
 def test_an_integer_of_any_size_has_all_its_digits() -> None:
-    digits = "".join(exact_lines(-(10**9_000) + 1, 80, 80))
-    assert digits == "-" + "9" * 9_000
+    assert "".join(exact_lines(-(10**9_000) + 1, 80, 80)) == "-" + "9" * 9_000
 
 
 def test_a_deep_value_is_shown() -> None:

@@ -32,9 +32,7 @@ KNOWN = Forecast(1.2, 2.0, ("a", "b", "c"), 14, 14, 3, past_calls=50)
         ),
     ],
 )
-def test_times_calls_and_the_longest_way_stand_in_one_line(
-    changes: dict[str, Any], text: str
-) -> None:
+def test_times_calls_and_the_longest_way_are_one_line(changes: dict[str, Any], text: str) -> None:
     assert text in forecast_text(replace(KNOWN, **changes))
 
 

@@ -75,12 +75,7 @@ def test_long_arguments_go_over_several_lines_and_lose_nothing() -> None:
 
 
 def test_steps_with_effects_are_marked_by_what_their_tools_may_do() -> None:
-    labels = {
-        "a": Effects.READ,
-        "b": Effects.WRITE,
-        "c": Effects.DESTRUCTIVE,
-        "d": Effects.UNKNOWN,
-    }
+    labels = {"a": Effects.READ, "b": Effects.WRITE, "c": Effects.DESTRUCTIVE, "d": Effects.UNKNOWN}
     tools = {name: Tool(name, "", {}, effects=label) for name, label in labels.items()}
     plan = Plan(tuple(Step(name, name) for name in (*labels, "e")))
     marks = effect_marks(plan, tools)

@@ -48,8 +48,7 @@ def test_what_steers_a_terminal_becomes_visible_r17(raw: str, shown: str) -> Non
 
 @given(st.text(), st.integers(min_value=1, max_value=30))
 def test_cut_text_fits(text: str, width: int) -> None:
-    shown = cut(printable(text), width)
-    assert text_width(shown) <= width
+    assert text_width(cut(printable(text), width)) <= width
 
 
 @given(st.floats() | st.integers(), st.booleans())

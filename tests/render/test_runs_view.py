@@ -1,7 +1,5 @@
 """How runs and their items are reported in words."""
 
-from __future__ import annotations
-
 import pytest
 
 from toolplan.events import RunState, StepState

@@ -19,6 +19,7 @@ from rich.console import Console
 
 import toolplan.show
 from tests.sizes import share_of
+from toolplan import Diagnostic, Effects, Severity, Tool
 from toolplan.events import (
     AttemptFailed,
     CallInDoubt,
@@ -32,14 +33,12 @@ from toolplan.events import (
     fold,
 )
 from toolplan.plan.comparison import compare_plans
-from toolplan.plan.diagnostics import Diagnostic, Severity
 from toolplan.plan.model import Array, Literal, Plan, Ref, Step, Template, When
 from toolplan.plan.path import EVERY, Json
 from toolplan.plan.text.loose import Span
 from toolplan.policy import Flow, Label, Need, Source, Trust, Verdict
 from toolplan.policy.approval import EffectStep
 from toolplan.policy.consent import Effect, Origin
-from toolplan.schema.tool import Effects, Tool
 from toolplan.show._lines import Prose, View
 from toolplan.show.approval_view import ApprovalView
 from toolplan.show.comparison_view import ComparisonView
@@ -287,8 +286,7 @@ def test_no_progress_cuts_or_breaks_a_value(data: DRAW) -> None:
 def test_every_view_is_looked_at() -> None:
     found: set[str] = set()
     for module in pkgutil.iter_modules(toolplan.show.__path__, "toolplan.show."):
-        loaded = importlib.import_module(module.name)
-        for name, value in vars(loaded).items():
+        for name, value in vars(importlib.import_module(module.name)).items():
             if (
                 isinstance(value, type)
                 and callable(vars(value).get("lines"))

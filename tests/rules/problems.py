@@ -1,12 +1,8 @@
 """What one rule says about a plan."""
 
-from __future__ import annotations
-
-from toolplan.compiler import check
+from toolplan import Diagnostic, Toolbox, check
 from toolplan.plan.canonical import load
-from toolplan.plan.diagnostics import Diagnostic
 from toolplan.plan.path import Json
-from toolplan.schema.tool import Toolbox
 
 
 def problems(code: str, steps: Json, tools: Toolbox, **plan: Json) -> list[Diagnostic]:

@@ -13,9 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from toolplan.app.app import App
+from toolplan import App, Plan, Severity, Step, Toolbox, ToolplanError
 from toolplan.base import extensions
-from toolplan.base.errors import ToolplanError
 from toolplan.base.extensions import EntryPoint, entry_points
 from toolplan.compiler import check, compile_plan, compile_stream
 from toolplan.compiler.rules import (
@@ -27,10 +26,7 @@ from toolplan.compiler.rules import (
     rule,
     rule_pages,
 )
-from toolplan.plan.diagnostics import Severity
-from toolplan.plan.model import Plan, Step
 from toolplan.planners import Refusal
-from toolplan.schema.tool import Toolbox
 from toolplan.testing import ScriptedPlanner
 
 ROOT = Path(__file__).parents[2]
@@ -180,8 +176,7 @@ def test_rules_may_be_named_at_every_way_in(offer: Offer) -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "says"),
-    [("NO_RULE", "is not a Rule"), ("AGAIN", "a second rule 'unknown-tool'")],
+    ("value", "says"), [("NO_RULE", "is not a Rule"), ("AGAIN", "a second rule 'unknown-tool'")]
 )
 def test_what_is_no_rule_or_a_second_one_is_refused(offer: Offer, value: str, says: str) -> None:
     offer(odd=value)

@@ -1,7 +1,5 @@
 """Conditions on values of no declared schema: what does not apply to a value fails the step."""
 
-from __future__ import annotations
-
 import pytest
 
 import toolplan

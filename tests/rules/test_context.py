@@ -1,7 +1,5 @@
 """What rules know of a plan, where it is large or goes round."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import pytest

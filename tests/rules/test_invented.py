@@ -1,7 +1,5 @@
 """`invented-literal`: addresses, numbers and names that the question does not contain."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

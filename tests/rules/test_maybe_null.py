@@ -1,7 +1,5 @@
 """`maybe-null`: references whose schema accepts null, in arguments that take none."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.rules.problems import problems

@@ -1,17 +1,14 @@
 """What rules say goes back to models too, which have no terminal."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 
 import pytest
 
 from tests.rules.test_rules import CASES
-from toolplan.compiler import compile_plan
+from toolplan import Toolbox, compile_plan
 from toolplan.planners import Attempt, Draft
 from toolplan.planners.llm._feedback import feedback
-from toolplan.schema.tool import Toolbox
 
 COMMAND = re.compile(r"(?<!this )\btoolplan [a-z]|(?<![\w-])--[a-z]|\bpip install|\buv add")
 TOOLS = Toolbox.from_json([{"name": "look", "input_schema": {"type": "object"}}])

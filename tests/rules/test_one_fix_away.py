@@ -1,13 +1,10 @@
 """Fixes for an output that is taken for the list in it, and for a null that means nothing."""
 
-from __future__ import annotations
-
 import pytest
 
-from toolplan.compiler import Compiled, compile_plan
+from toolplan import Compiled, Toolbox, compile_plan
 from toolplan.plan.model import Ref, Step
 from toolplan.plan.path import Json
-from toolplan.schema.tool import Toolbox
 
 ROW: Json = {"type": "object", "properties": {"id": {"type": "string"}, "x": {"type": "integer"}}}
 OUTPUT: Json = {

@@ -1,7 +1,5 @@
 """Safe fixes, applied: what is left is clean, and fixing it again changes nothing."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any
@@ -153,9 +151,7 @@ def test_a_plan_wrong_in_very_many_names_is_given_no_more_offers() -> None:
         {"lines": Ref("c")},
     ],
 )
-def test_arguments_beside_references_are_checked_as_by_one_schema_each(
-    args: dict[str, Value],
-) -> None:
+def test_arguments_beside_references_are_checked_by_one_schema_each(args: dict[str, Value]) -> None:
     step = Step("a", "order_create", args)
     schema = TOOLS["order_create"].input
     assert schema.of_parts is not None

@@ -6,12 +6,11 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from toolplan.compiler import compile_plan
+from toolplan import Toolbox, compile_plan
 from toolplan.compiler.rules._spelling import respelt
 from toolplan.plan.model import Literal
 from toolplan.plan.path import Json
 from toolplan.schema import Schema
-from toolplan.schema.tool import Toolbox
 
 NUMBER: Json = {"type": "number", "maximum": 100}
 TEXT: Json = {"type": "string"}

@@ -3,8 +3,6 @@
 `UPDATE_SNAPSHOTS=1 pytest tests/rules` writes the words; whoever does so reads the difference.
 """
 
-from __future__ import annotations
-
 import json
 import os
 from importlib import import_module
@@ -14,11 +12,10 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from toolplan import Policy, Severity
 from toolplan.compiler.rules import RULES, SYNTAX_PAGES, PlanContext, Rule, diagnose
 from toolplan.compiler.rules import _all as all_rules
 from toolplan.plan.canonical import load
-from toolplan.plan.diagnostics import Severity
-from toolplan.policy import Policy
 from toolplan.schema.tool import LearnedOutput, Toolbox
 
 HERE = Path(__file__).parent

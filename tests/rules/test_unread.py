@@ -1,7 +1,5 @@
 """`unread-reference`: references in the notation of something else."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest
@@ -16,10 +14,7 @@ DOCUMENTS: list[dict[str, Any]] = [
         "name": "act",
         "input_schema": {
             "type": "object",
-            "properties": {
-                "text": {},
-                "sql": {"type": "string", "x-literal": True},
-            },
+            "properties": {"text": {}, "sql": {"type": "string", "x-literal": True}},
         },
         "output_schema": {
             "type": "object",

@@ -1,12 +1,9 @@
 """A condition can be true and can be false: what cannot is an error before anything runs."""
 
-from __future__ import annotations
-
 import pytest
 
-from toolplan.compiler import compile_plan
+from toolplan import Toolbox, compile_plan
 from toolplan.plan.path import Json
-from toolplan.schema.tool import Toolbox
 
 OUTPUT: Json = {
     "type": "object",
@@ -85,9 +82,7 @@ def said(value: Json, condition: Json, tool: str = "typed") -> list[str]:
         (["${a.color}", "${a.state}"], {"contains": {"const": "blue"}}, "compares with 'blue'"),
     ],
 )  # fmt: skip
-def test_a_condition_that_cannot_decide_is_an_error(
-    value: Json, condition: Json, part: str
-) -> None:
+def test_conditions_that_cannot_decide_are_errors(value: Json, condition: Json, part: str) -> None:
     (found,) = said(value, condition)
     assert part in found
 

@@ -1,7 +1,5 @@
 """Sample values from schemas."""
 
-from __future__ import annotations
-
 import json
 import re
 from typing import Any

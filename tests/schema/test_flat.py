@@ -1,7 +1,5 @@
 """Schemas in which each value is described in one place."""
 
-from __future__ import annotations
-
 import pytest
 
 from toolplan.plan.path import Json

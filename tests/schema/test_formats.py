@@ -1,7 +1,5 @@
 """Times are read as they are written in practice: seconds and offset may be left out."""
 
-from __future__ import annotations
-
 import pytest
 
 from toolplan.schema import Schema

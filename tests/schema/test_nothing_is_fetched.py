@@ -3,8 +3,6 @@
 The audit hook sees what Python does; a listener of our own sees what a library below it would do.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from tests.bait import output_beside_bait

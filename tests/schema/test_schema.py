@@ -1,7 +1,5 @@
 """Schemas read as types, and hostile ones refused."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable
 from contextlib import suppress
@@ -192,8 +190,7 @@ def test_deep_and_large_schemas_are_refused() -> None:
 
 def test_patterns_run_in_linear_time_and_others_are_not_enforced() -> None:
     """S11, S12."""
-    bad = loaded({"type": "string", "pattern": "^(a+)+$"})
-    assert not bad.is_valid("a" * 50_000 + "!")
+    assert not loaded({"type": "string", "pattern": "^(a+)+$"}).is_valid("a" * 50_000 + "!")
     look_around = loaded({"type": "string", "pattern": "^(?=a)b"})
     assert look_around.is_valid("zzz")
     assert not look_around.is_valid(5)

@@ -1,7 +1,5 @@
 """The questions of the seeds' documents, asked of the planner without a model."""
 
-from __future__ import annotations
-
 import json
 from datetime import date
 from functools import cache

@@ -1,7 +1,5 @@
 """Every code block and question of the seeds' documents has its line in `documents.toml`."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from functools import cache

@@ -1,7 +1,5 @@
 """Simulate many seeds: `python -m tests.simulation --seeds 100000 --first 0`."""
 
-from __future__ import annotations
-
 import argparse
 import gc
 import logging

@@ -3,8 +3,6 @@
 What tasks do next is chosen by the seed. Other callbacks keep the order that asyncio promises them.
 """
 
-from __future__ import annotations
-
 import asyncio
 import random
 import selectors

@@ -1,14 +1,11 @@
 """Plans by seed, quicker than hypothesis draws them, and what they come to."""
 
-from __future__ import annotations
-
 import random
 
 from tests.simulation.world import KINDS, compute
-from toolplan.events import Run
+from toolplan import ExecutionPlan, Run
 from toolplan.plan.model import Literal, Plan, Ref, Step, Template, Value, When
 from toolplan.plan.path import EVERY, Json
-from toolplan.policy.execution_plan import ExecutionPlan
 from toolplan.schema.tool import Arguments, Call, Tool, Toolbox
 from toolplan.testing import interpret
 

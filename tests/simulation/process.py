@@ -1,7 +1,5 @@
 """A process that works on the run, and what may happen to it."""
 
-from __future__ import annotations
-
 import asyncio
 import random
 from collections.abc import Callable

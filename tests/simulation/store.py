@@ -4,16 +4,14 @@ What was not synced is lost in a power cut, or alone, while the process lives on
 Postgres that starts again loses what it had not synced, and its clients know nothing of it.
 """
 
-from __future__ import annotations
-
 import random
 from asyncio import AbstractEventLoop
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from tests.simulation.loop import pause
-from toolplan.events import Event, RunApproved, RunState
+from toolplan.events import Event, RunApproved
 from toolplan.storage.journal import Journal, JournalError, Lease, RunRecord
 from toolplan.storage.journal.worker import Done
 
@@ -109,20 +107,12 @@ class SimulatedJournal(Journal):
         self.has_approval = any(isinstance(event, RunApproved) for event in events)
         return lease
 
-    def append(
-        self,
-        lease: Lease,
-        texts: Sequence[str],
-        at: int,
-        *,
-        sync: bool,
-        status: RunState | None = None,
-    ) -> None:
+    def append(self, lease: Lease, texts: Sequence[str], at: int, **how: Any) -> None:
         """Put records on disk, or fail, or fail after it was done."""
         self._fail(self.faults.before)
-        super().append(lease, texts, at, sync=sync, status=status)
+        super().append(lease, texts, at, **how)
         self.written.update(texts)
-        if sync:
+        if how["sync"]:
             self.synced |= self.written
             self.last_sync = at + len(texts)
         self._fail(self.faults.after)

@@ -1,7 +1,5 @@
 """One seed: a run, its lives, and what must hold in each of them and at the end."""
 
-from __future__ import annotations
-
 import asyncio
 import hashlib
 import random
@@ -21,6 +19,7 @@ from tests.simulation.process import Process, Sleeping, die, moment
 from tests.simulation.store import Faults, SimulatedJournal
 from tests.simulation.streams import REFUSALS, STRAY, PlanStream, audit_arrival
 from tests.simulation.world import KINDS, Breach, World
+from toolplan import Effects, ExecutionPlan
 from toolplan.engine import CannotRun, Decided, resume, run, run_stream
 from toolplan.engine._calls import Options
 from toolplan.events import (
@@ -38,8 +37,6 @@ from toolplan.events import (
     fold,
 )
 from toolplan.policy.approval import Approval, ApprovalRequired, ApprovalUsed, Approver, approve
-from toolplan.policy.execution_plan import ExecutionPlan
-from toolplan.schema.tool import Effects
 from toolplan.schema.tool_call import ToolCall
 from toolplan.storage.journal import JournalError, Recovered, Slot, recover, to_record
 

@@ -11,11 +11,10 @@ from typing import Final, NamedTuple
 from msgspec.structs import replace
 
 from tests.simulation.world import Breach
-from toolplan.engine import CannotRun, StreamRefused
+from toolplan import CannotRun, ExecutionPlan, StreamRefused
 from toolplan.events import CallIntended, Event, PlanSettled, RunApproved, RunState, StepArrived
 from toolplan.plan.model import Literal, Step
 from toolplan.plan.path import Json
-from toolplan.policy.execution_plan import ExecutionPlan
 from toolplan.schema.tool_call import ToolCall
 
 STRAY: Final = "stray"

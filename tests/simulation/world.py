@@ -1,7 +1,5 @@
 """Tools that do all that tools do, by seed, and the truth about every call."""
 
-from __future__ import annotations
-
 import asyncio
 import math
 import random

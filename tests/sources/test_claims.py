@@ -1,7 +1,5 @@
 """A source's word about its own tools can only raise what they may change, and who reads calls."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any
@@ -11,9 +9,8 @@ from msgspec.structs import replace
 
 import toolplan
 from tests.sources.mcp.scripts import Scripted, listed_tool, one_page, text
-from toolplan.base.errors import ToolplanError
+from toolplan import Effects, Tool, ToolplanError
 from toolplan.policy import Policy, Vouched
-from toolplan.schema.tool import Effects, Tool
 from toolplan_openapi import openapi_toolbox
 
 LOWERING: tuple[dict[str, Any], ...] = (
@@ -111,15 +108,10 @@ def described(**operations: dict[str, Any]) -> dict[str, Any]:
 @pytest.mark.parametrize("method", ["post", "put", "patch", "delete"])
 @pytest.mark.parametrize(
     "hint",
-    [
-        {"x-toolplan-effects": "read"},
-        {"x-toolplan-effects": "read", "x-toolplan-idempotent": True},
-    ],
+    [{"x-toolplan-effects": "read"}, {"x-toolplan-effects": "read", "x-toolplan-idempotent": True}],
     ids=json.dumps,
 )
-def test_a_document_cannot_say_that_a_writing_method_reads(
-    method: str, hint: dict[str, Any]
-) -> None:
+def test_no_document_can_say_that_a_writing_method_reads(method: str, hint: dict[str, Any]) -> None:
     document = described(**{method: {"operationId": "wipe", **hint}}, get={"operationId": "see"})
     box = openapi_toolbox(document)
     assert box["wipe"].has_effects

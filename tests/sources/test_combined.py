@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 import toolplan
-from toolplan.base.errors import ToolplanError
-from toolplan.schema.tool import Tool, Toolbox, ToolObjectError
+from toolplan import Tool, Toolbox, ToolObjectError, ToolplanError
 from toolplan.tools._base import OpenedTools
 from toolplan.tools.named import NamedSource, combined, distinct, labels_of
 
@@ -69,8 +68,7 @@ def test_the_short_name_means_no_tool() -> None:
     assert "send" not in tools
     assert tools.alias("send") is None
     assert tools.full_names("send") == ("a.send", "b.send")
-    one_left = Toolbox([tools["a.send"]])
-    assert one_left.alias("send") is None
+    assert Toolbox([tools["a.send"]]).alias("send") is None
 
 
 def test_an_alias_of_two_tools_means_none_of_them() -> None:

@@ -1,7 +1,5 @@
 """Schemas learned from results: the laws of folding, drift, and the file."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import sqlite3
@@ -15,11 +13,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from toolplan.compiler import compile_plan
-from toolplan.engine import run
+from toolplan import Effects, Tool, Toolbox, ToolError, compile_plan, run
 from toolplan.plan.path import Json
 from toolplan.schema import Absent, Schema, at
-from toolplan.schema.tool import Effects, LearnedOutput, Tool, Toolbox, ToolError
+from toolplan.schema.tool import LearnedOutput
 from toolplan.testing import Computes, Gives, ScriptedTools
 from toolplan.tools import learned as module
 from toolplan.tools.learned import (
@@ -187,9 +184,7 @@ SCHEMAS: list[tuple[list[Json], Json]] = [
 
 
 @pytest.mark.parametrize(("values", "expected"), SCHEMAS)
-def test_a_schema_says_what_all_results_have_and_nothing_more(
-    values: list[Json], expected: Json
-) -> None:
+def test_a_schema_says_just_what_all_results_have(values: list[Json], expected: Json) -> None:
     assert schema(*values) == expected
 
 
@@ -250,9 +245,7 @@ def test_a_tool_with_another_digest_begins_anew(kept: LearnedSchemas) -> None:
     assert kept.schema("other") is None
 
 
-def test_the_tools_that_gave_something_long_ago_are_forgotten(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_tools_that_gave_something_long_ago_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("toolplan.tools.learned.MOST_TOOLS", 3)
     times = iter(range(100))
     with LearnedSchemas(":memory:", clock=lambda: float(next(times))) as kept:

@@ -12,9 +12,8 @@ import anyio
 import pytest
 
 from tests.named_tools import load_tools
-from toolplan import Tool, Toolbox, ToolObjectError, compile_plan, tool, toolbox_of
+from toolplan import Effects, Tool, Toolbox, ToolObjectError, compile_plan, tool, toolbox_of
 from toolplan.plan.path import Json
-from toolplan.schema.tool import Effects
 
 TEXT = '''
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """What `--tools` takes: which source opens it, and what is wrong with it."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess
@@ -118,8 +116,7 @@ def test_a_file_that_cannot_be_used_is_named_with_the_reason(
 def test_arguments_are_read_however_their_schema_is_called(folder: Path, spelling: str) -> None:
     schema = {"type": "object", "properties": {"place": {"type": "string"}}}
     listed = {"tools": [{"name": "look", spelling: schema}], "nextCursor": None}
-    found = load_tools(write(folder, json.dumps(listed)), folder)
-    assert found["look"].raw_input == schema
+    assert load_tools(write(folder, json.dumps(listed)), folder)["look"].raw_input == schema
 
 
 @pytest.mark.parametrize(
@@ -149,9 +146,7 @@ def test_what_names_nothing_is_reported(folder: Path, spec: str, expected: str) 
         ("Shelf.tools", ["look"]),
     ],
 )
-def test_an_attribute_of_a_module_in_the_folder_gives_tools(
-    folder: Path, attribute: str, names: list[str]
-) -> None:
+def test_attributes_of_modules_give_tools(folder: Path, attribute: str, names: list[str]) -> None:
     assert list(load_tools(f"shelf_of_tools:{attribute}", folder)) == names
 
 
@@ -205,9 +200,7 @@ def test_our_own_sources_come_in_by_entry_points() -> None:
         ("[{", "json"),
     ],
 )
-def test_the_source_of_a_file_is_recognised_by_what_it_holds(
-    folder: Path, text: str, name: str
-) -> None:
+def test_the_source_of_a_file_is_recognised_by_its_text(folder: Path, text: str, name: str) -> None:
     assert source_of(write(folder, text), folder)[0] == name
 
 
@@ -222,9 +215,7 @@ def test_the_source_of_a_file_is_recognised_by_what_it_holds(
         ('[{"name": "a", "input_schema": {"maximum": NaN}}]', "NaN"),
     ],
 )
-def test_no_file_of_ours_loses_a_value_while_it_is_read(
-    folder: Path, text: str, message: str
-) -> None:
+def test_no_file_of_ours_loses_a_value_when_read(folder: Path, text: str, message: str) -> None:
     path = folder / write(folder, text)
     with pytest.raises(ToolObjectError, match=message):
         source_of(path.name, folder)[1].open(path.name, SourceContext(folder)).__enter__()

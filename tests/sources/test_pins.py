@@ -1,7 +1,5 @@
 """Pins: the lock file, what has changed, and what is accepted."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

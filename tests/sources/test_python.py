@@ -125,8 +125,7 @@ def test_stated_schemas_replace_those_of_the_hints() -> None:
     def double(n: int) -> int:
         return 2 * n
 
-    assert double.raw_input == stated_input
-    assert double.raw_output == stated_output
+    assert (double.raw_input, double.raw_output) == (stated_input, stated_output)
     assert call(double, n=4) == 8
 
 
@@ -244,9 +243,7 @@ def test_without_a_return_hint_no_output_is_declared_and_anything_plain_is_given
     ids=["long", "long inside", "number and text", "tuple and text", "none and text"],
 )
 @pytest.mark.parametrize("declared", [object, Any])
-def test_a_result_that_json_would_change_is_in_doubt_with_what_came_back(
-    returned: object, declared: Any
-) -> None:
+def test_what_json_would_change_is_in_doubt_with_the_value(returned: object, declared: Any) -> None:
     with pytest.raises(ResultUnusable, match="JSON") as refused:
         call(returning(returned, declared))
     assert refused.value.returned == (returned,)
@@ -359,9 +356,7 @@ def returning(value: object, hint: object) -> Tool:
     ("value", "hint", "message"),
     [(["one"], list[int], "not what the tool declares"), (object(), object, "JSON")],
 )
-def test_a_result_that_cannot_be_used_is_a_tool_error(
-    value: object, hint: object, message: str
-) -> None:
+def test_an_unusable_result_is_a_tool_error(value: object, hint: object, message: str) -> None:
     with pytest.raises(ToolError, match=message):
         call(returning(value, hint))
 
@@ -421,9 +416,7 @@ def test_keys_that_stay_apart_and_what_is_not_declared_are_no_doubt(
         ({"inject": {"city": 3}}, "inject is not a dict of functions"),
     ],
 )
-def test_a_wrong_option_names_the_tool_and_what_it_takes(
-    options: dict[str, Any], words: str
-) -> None:
+def test_a_wrong_option_names_the_tool_and_its_options(options: dict[str, Any], words: str) -> None:
     def look(city: str) -> str:
         return city
 

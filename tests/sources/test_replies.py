@@ -1,7 +1,5 @@
 """What servers reply as JSON is read exactly or refused."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """What a text claims, and what of it stands in the results."""
 
-from __future__ import annotations
-
 import pytest
 
 from toolplan.events import Event, Run, RunEnded, RunStarted, RunState, StepSucceeded, fold

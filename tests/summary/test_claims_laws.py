@@ -1,7 +1,5 @@
 """Laws of claims, for any rows and any text."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 from hypothesis import assume, given, settings

@@ -1,7 +1,5 @@
 """The answer in a model's words: checked, marked, in three forms, and never instead of the run."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from typing import Any, get_args
@@ -73,22 +71,16 @@ def summarised(
 def test_a_true_summary_is_shown_as_it_is_written() -> None:
     """F000-43, issue 5 part 7."""
     summary = summarised(HONEST)
-    assert summary.text == HONEST
-    assert summary.unsupported == ()
+    assert (summary.text, summary.unsupported) == (HONEST, ())
     assert len(summary.claims) == 2
     assert (summary.model, summary.reason, summary.notes) == ("scripted:model", "", ())
 
 
 @pytest.mark.parametrize(
     ("form", "number", "name"),
-    [
-        ("plain", "42 % [?]", "ACME-9 [?]"),
-        ("markdown", "~~42 %~~ ⚠", "~~ACME-9~~ ⚠"),
-    ],
+    [("plain", "42 % [?]", "ACME-9 [?]"), ("markdown", "~~42 %~~ ⚠", "~~ACME-9~~ ⚠")],
 )
-def test_a_wrong_number_and_an_invented_identity_are_marked(
-    form: str, number: str, name: str
-) -> None:
+def test_a_wrong_number_and_invented_identity_are_marked(form: str, number: str, name: str) -> None:
     """The must-show line of issue 5."""
     summary = summarised(DISHONEST, format=form)
     assert [claim.text for claim in summary.unsupported] == ["42 %", "ACME-9"]
@@ -129,17 +121,14 @@ def test_json_stays_json_for_rows_that_json_cannot_say() -> None:
 
 def test_without_a_model_the_computed_answer_stands() -> None:
     summary = summarised(None)
-    assert summary.text == ran()[0].text
-    assert summary.model == ""
+    assert (summary.text, summary.model) == (ran()[0].text, "")
     assert summary.reason == "no model was given"
 
 
 @pytest.mark.parametrize(
     "code", ["llm-timeout", "llm-auth", "llm-truncated", "llm-budget", "llm-refused"]
 )
-def test_where_the_model_fails_the_computed_answer_is_used_and_the_reason_is_shown(
-    code: str,
-) -> None:
+def test_where_the_model_fails_the_computed_answer_is_used_and_the_reason_shown(code: str) -> None:
     """2.10: degradation that is really there."""
     summary = summarised(ModelError(code, "The model is away.", "Wait."))
     assert summary.text.startswith(ran()[0].text)

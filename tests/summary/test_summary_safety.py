@@ -1,7 +1,5 @@
 """What rows may make a model write, and what never reaches the reader of a summary."""
 
-from __future__ import annotations
-
 import json
 import re
 import unicodedata

@@ -1,7 +1,5 @@
 """Questions that third parties published with the tools that answer them: are these shown?"""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Let workers die (`--kills 1000`), or give their toolbox a new version (`--rolling 300`)."""
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import os

@@ -1,7 +1,5 @@
 """A toolbox of the tests, and workers that run in the test's own event loop."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import AsyncGenerator, Generator

@@ -1,7 +1,5 @@
 """A network namespace behind a cable that can be cut, in either direction."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """Workers that are processes, which tests kill."""
 
-from __future__ import annotations
-
 import os
 import random
 import signal

@@ -4,8 +4,6 @@
 input and prints the worker's number; at the end of its input all of them end.
 """
 
-from __future__ import annotations
-
 import gc
 import os
 import select

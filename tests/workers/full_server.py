@@ -4,8 +4,6 @@
 started by `unshare -m`.
 """
 
-from __future__ import annotations
-
 import asyncio
 import os
 import sys
@@ -17,10 +15,9 @@ from tests.crash.full_disk import mount
 from tests.postgres import Server
 from tests.workers._office import ledger, office, plan_of, status, until
 from tests.workers.crew import crew
-from toolplan.app.app import App
+from toolplan import App, JournalError
 from toolplan.events import RunState
 from toolplan.plan.path import Json
-from toolplan.storage.journal import JournalError
 from toolplan_workers.worker import dispatch_for
 
 _DISK: Final = Path("/mnt")

@@ -1,7 +1,5 @@
 """Runs whose workers die, hang and lose their server: none is lost, and nothing is repeated."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import random
@@ -18,12 +16,9 @@ from tests.workers._office import no_job_is_left, office, plan_of
 from tests.workers.forked_crew import ForkedCrew, forked_crew
 from tests.workers.ledger_tools import ADDRESS
 from tests.workers.sabotage import NAME
-from toolplan.app.app import App
-from toolplan.engine import CannotRun
+from toolplan import App, CannotRun, ExecutionPlan, JournalError
 from toolplan.events import Run, RunState
 from toolplan.plan.path import Json
-from toolplan.policy.execution_plan import ExecutionPlan
-from toolplan.storage.journal import JournalError
 from toolplan.testing import interpret
 from toolplan_workers.worker import dispatch_for
 

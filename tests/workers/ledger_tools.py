@@ -7,9 +7,8 @@ import os
 from functools import cache
 
 from tests.crash.ledger import Client
-from toolplan import tool
+from toolplan import current_call, tool
 from toolplan.plan.path import Json
-from toolplan.schema.tool_call import current_call
 
 ADDRESS = "TOOLPLAN_TEST_LEDGER"
 

@@ -4,8 +4,6 @@ Workers of both versions share a journal for a while; then the old ones leave on
 runs that are left without a worker are named by the commands, and an old worker continues them.
 """
 
-from __future__ import annotations
-
 import asyncio
 import itertools
 import os

@@ -1,7 +1,5 @@
 """Workers that are wrong, each in one way: the harness must find them out."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import Callable, Mapping, Sequence

@@ -9,9 +9,7 @@ import asyncio
 import os
 from pathlib import Path
 
-from toolplan import tool
-from toolplan.schema.tool import Tool
-from toolplan.schema.tool_call import current_call
+from toolplan import Tool, current_call, tool
 
 
 def _note(version: str) -> None:

@@ -1,7 +1,5 @@
 """Doubles for the adapters: a provider that says what its script holds, waits that take no time."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime

@@ -1,7 +1,5 @@
 """An orchestrator over the demo, with scripted parts."""
 
-from __future__ import annotations
-
 from packages.adapters.tests.doubles import NOW, TODAY, Naps, Provider, plan_text
 from toolplan.schema.tool import Toolbox
 from toolplan.show.summary.summariser import Summariser

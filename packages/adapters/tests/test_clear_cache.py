@@ -1,7 +1,5 @@
 """The cache of the Clear adapter, and questions that continue from what was said before."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from datetime import date, timedelta

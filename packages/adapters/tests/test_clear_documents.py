@@ -1,7 +1,5 @@
 """The programs of Clear AI's documents, as they are written there (in Python's spelling)."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Mapping
 from itertools import product

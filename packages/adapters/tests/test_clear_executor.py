@@ -1,7 +1,5 @@
 """The executor of the Clear adapter: results in plan order, on an engine without waves."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import Callable, Mapping

@@ -1,7 +1,5 @@
 """Plans of models and plans that Clear AI recorded: planned, checked and run by the adapter."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from datetime import date

@@ -24,8 +24,7 @@ from toolplan_adapters.clear.planner import ProviderModel
 async def test_a_query_is_planned_run_and_answered() -> None:
     """F000-43: plan, execute, analyze, summarize."""
     response = await orchestrator(Provider(CONTAMINATED)).handle_query(QUERY, request_id="r1")
-    assert response.status == "answered"
-    assert response.tools_used == ("shipments_list",)
+    assert (response.status, response.tools_used) == ("answered", ("shipments_list",))
     (rows,) = response.data
     assert isinstance(rows, list)
     assert str(len(rows)) in response.message
@@ -294,8 +293,7 @@ def words(*, hangs: bool) -> Summariser:
 async def test_calls_that_were_made_are_answered_whatever_the_summariser_does(hangs: bool) -> None:
     made = orchestrator(Provider(CONTAMINATED), summarizer=words(hangs=hangs), timeout=2_000)
     response = await made.handle_query(QUERY)
-    assert response.status == "answered"
-    assert response.tools_used == ("shipments_list",)
+    assert (response.status, response.tools_used) == ("answered", ("shipments_list",))
     assert response.answer is not None
     assert response.message == response.answer.text
     (said,) = response.metadata.degraded

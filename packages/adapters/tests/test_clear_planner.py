@@ -1,7 +1,5 @@
 """The planner of the Clear adapter: what its users rely on, and what is fixed."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import Mapping
@@ -9,6 +7,7 @@ from typing import ClassVar
 from unittest.mock import AsyncMock, Mock
 
 import pytest
+from _pytest.mark.structures import ParameterSet
 
 from packages.adapters.tests.doubles import NOW, ONE_STEP, TODAY, Naps, Provider, plan_text
 from toolplan.plan.path import Json
@@ -36,12 +35,7 @@ def agent(
     """Return a planner on the seed's day, whose waits take no time."""
     assert background is None or isinstance(background, MCPServer | Said)
     return PlannerAgent(
-        provider,
-        background,
-        settings,
-        clock=lambda: NOW,
-        today=lambda: TODAY,
-        sleep=naps or Naps(),
+        provider, background, settings, clock=lambda: NOW, today=lambda: TODAY, sleep=naps or Naps()
     )
 
 
@@ -178,39 +172,45 @@ def test_what_is_no_provider_is_refused_at_once() -> None:
 # Errors
 
 
+INVALID = "Invalid plan structure"
+
+
+def dependency(step: Mapping[str, Json], index: int, *, id: str) -> ParameterSet:
+    words = f"Invalid dependency index: {index}"
+    return pytest.param(plan_text(step), PlanDependencyError, [words], id=id)
+
+
 @pytest.mark.parametrize(
     ("reply", "kind", "said"),
     [
-        ("invalid", PlannerError, ["Could not extract valid JSON from response"]),
-        ("{}", PlanValidationError, ["Invalid plan structure", "steps"]),
-        ('{"steps": []}', PlanValidationError, ["Invalid plan structure", "no step"]),
-        ('{"steps": [{"params": {}}]}', PlanValidationError, ["Invalid plan structure", "'tool'"]),
-        (
+        pytest.param(
+            "invalid", PlannerError, ["Could not extract valid JSON from response"], id="no-json"
+        ),
+        pytest.param("{}", PlanValidationError, [INVALID, "steps"], id="no-steps"),
+        pytest.param('{"steps": []}', PlanValidationError, [INVALID, "no step"], id="empty"),
+        pytest.param(
+            '{"steps": [{"params": {}}]}', PlanValidationError, [INVALID, "'tool'"], id="no-tool"
+        ),
+        pytest.param(
             plan_text({"tool": "tool1", "depends_on": [1.5]}, {"tool": "tool2", "depends_on": [1]}),
             PlanValidationError,
-            ["Invalid plan structure", "Circular dependency", "Tool not available: tool1"],
+            [INVALID, "Circular dependency", "Tool not available: tool1"],
+            id="several",
         ),
-        (
+        pytest.param(
             plan_text({"tool": "nonexistent-tool"}),
             ToolNotFoundError,
             ["Tool not available: nonexistent-tool"],
+            id="unknown-tool",
         ),
-        (
-            plan_text({"tool": "shipments_list", "depends_on": [5]}),
-            PlanDependencyError,
-            ["Invalid dependency index: 5"],
+        dependency({"tool": "shipments_list", "depends_on": [5]}, 5, id="index"),
+        dependency({"tool": "shipments_list", "depends_on": [-1]}, -1, id="negative"),
+        dependency(
+            {"tool": "contaminants_list", "params": {"shipment_ids": "${step[4].data}"}},
+            4,
+            id="reference",
         ),
-        (
-            plan_text({"tool": "shipments_list", "depends_on": [-1]}),
-            PlanDependencyError,
-            ["Invalid dependency index: -1"],
-        ),
-        (
-            plan_text({"tool": "contaminants_list", "params": {"shipment_ids": "${step[4].data}"}}),
-            PlanDependencyError,
-            ["Invalid dependency index: 4"],
-        ),
-        (
+        pytest.param(
             plan_text({"tool": "tool1", "depends_on": [1]}, {"tool": "tool2", "depends_on": [0]}),
             PlanDependencyError,
             [
@@ -219,25 +219,14 @@ def test_what_is_no_provider_is_refused_at_once() -> None:
                 "Tool not available: tool1",
                 "Tool not available: tool2",
             ],
+            id="cycle",
         ),
-        (
+        pytest.param(
             plan_text({"tool": "shipments_list", "params": {"status": "lost"}}),
             PlanValidationError,
-            ["Invalid plan structure", "Step 0: status"],
+            [INVALID, "Step 0: status"],
+            id="enum",
         ),
-    ],
-    ids=[
-        "no-json",
-        "no-steps",
-        "empty",
-        "no-tool",
-        "several",
-        "unknown-tool",
-        "index",
-        "negative",
-        "reference",
-        "cycle",
-        "enum",
     ],
 )
 def test_errors_have_the_classes_and_the_words_that_callers_look_for(

@@ -1,7 +1,5 @@
 """Settings of the Clear adapter: both spellings, the environment, and what does not fit."""
 
-from __future__ import annotations
-
 import pytest
 
 from toolplan_adapters.clear import ExecutorConfig, OrchestratorConfig, PlannerConfig, SettingError
@@ -43,9 +41,7 @@ def test_settings_are_read_in_both_spellings() -> None:
         ({"enable_caching": "yes"}, "enable_caching is 'yes'"),
     ],
 )
-def test_a_setting_that_does_not_exist_or_fit_is_reported(
-    settings: dict[str, object], said: str
-) -> None:
+def test_an_unknown_or_unfit_setting_is_reported(settings: dict[str, object], said: str) -> None:
     with pytest.raises(SettingError) as raised:
         PlannerConfig.of(settings)
     assert said in str(raised.value)

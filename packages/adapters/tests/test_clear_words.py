@@ -1,7 +1,5 @@
 """What words of a query become, where the adapter plans without a model."""
 
-from __future__ import annotations
-
 import pytest
 
 from packages.adapters.tests.doubles import TODAY, Naps, Provider, plan_text
@@ -42,10 +40,7 @@ QUERIES: list[tuple[str, list[tuple[str, Json]]]] = [
         "Get contaminated shipments from Berlin facilities",
         [
             ("facilities_list", {"location": "Berlin"}),
-            (
-                "shipments_list",
-                {"has_contaminants": True, "facility_id": "${step[0].data.*.id}"},
-            ),
+            ("shipments_list", {"has_contaminants": True, "facility_id": "${step[0].data.*.id}"}),
         ],
     ),
 ]

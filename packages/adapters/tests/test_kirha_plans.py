@@ -1,7 +1,5 @@
 """Plans of the Kirha adapter: asking for them, and reading them."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 

@@ -1,7 +1,5 @@
 """Validation in the Kirha adapter: six codes, all errors, each with its place."""
 
-from __future__ import annotations
-
 import json
 
 import pytest
@@ -71,10 +69,7 @@ def test_a_plan_that_fits_its_tools_is_valid() -> None:
 def test_all_errors_are_collected() -> None:
     """F002-12, F002-13."""
     found = errors(
-        FIRST,
-        {"toolName": "nothing"},
-        show(text="{0.town}", size="{0.city}"),
-        show(color="red"),
+        FIRST, {"toolName": "nothing"}, show(text="{0.town}", size="{0.city}"), show(color="red")
     )
     assert {(each.step_id, each.code) for each in found} == {
         ("1", "tool_not_found"),
@@ -203,7 +198,7 @@ DEEP = Tool(
                 "0": STRING,
             },
             "additionalProperties": False,
-        },
+        }
     ),
 )
 

@@ -1,16 +1,11 @@
 """What holds for any plan that a adapter shows."""
 
-from __future__ import annotations
-
 import json
 
 from hypothesis import given, settings
 
 from tests.dialects.strategies import clear_plans, plans
-from toolplan.compiler import compile_plan, to_text
-from toolplan.plan.diagnostics import CannotExpress
-from toolplan.plan.model import Plan
-from toolplan.schema.tool import Tool, Toolbox
+from toolplan import CannotExpress, Plan, Tool, Toolbox, compile_plan, to_text
 from toolplan_adapters.clear import Plan as ClearPlan
 from toolplan_adapters.clear import PlannerError
 from toolplan_adapters.kirha import Step, is_valid_plan

@@ -1,7 +1,5 @@
 """The pages for people who come from the seeds name what there is; their snippets run elsewhere."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

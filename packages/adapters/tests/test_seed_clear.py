@@ -1,7 +1,5 @@
 """The plans and programs of Clear AI's two documents, run as they are written there."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import re
@@ -53,8 +51,7 @@ def planner(provider: Provider, document: str = "000", /, **settings: object) ->
 
 
 @pytest.mark.parametrize(
-    ("document", "number"),
-    [("000", n) for n in range(7, 14)] + [("003", n) for n in range(5, 9)],
+    ("document", "number"), [("000", n) for n in range(7, 14)] + [("003", n) for n in range(5, 9)]
 )
 def test_the_plans_are_planned_and_run_as_they_are_written(document: str, number: int) -> None:
     """F000-29 to F000-35, F003-23 to F003-26; names of tools by C-02."""
@@ -103,11 +100,7 @@ IN_TYPESCRIPT: list[tuple[int, list[list[tuple[str, Json, list[int]]]]]] = [
             [
                 (
                     "shipments_list",
-                    {
-                        "date_from": "2025-10-01",
-                        "date_to": "2025-10-10",
-                        "destination": "Hannover",
-                    },
+                    {"date_from": "2025-10-01", "date_to": "2025-10-10", "destination": "Hannover"},
                     [],
                 )
             ]
@@ -206,8 +199,7 @@ WRONG = {
     "Tool not available: shipment": plan_text({"tool": "shipment"}),
     "Invalid dependency index: 5": plan_text({"tool": "shipments_list", "depends_on": [5]}),
     "Circular dependency": plan_text(
-        {"tool": "shipments_list", "depends_on": [1]},
-        {"tool": "shipments_list", "depends_on": [0]},
+        {"tool": "shipments_list", "depends_on": [1]}, {"tool": "shipments_list", "depends_on": [0]}
     ),
 }
 

@@ -1,7 +1,5 @@
 """One toolbox and one database of the same day, seed and size, for the tests that only read."""
 
-from __future__ import annotations
-
 import asyncio
 import datetime
 import sqlite3

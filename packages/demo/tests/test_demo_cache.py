@@ -1,7 +1,5 @@
 """The demo's rows, kept from one process to the next."""
 
-from __future__ import annotations
-
 import datetime
 import os
 from collections.abc import Callable
@@ -66,9 +64,7 @@ def test_a_damaged_file_is_generated_anew(
     assert content() == generated
 
 
-def test_what_cannot_be_saved_leaves_nothing_behind(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_cannot_be_saved_leaves_nothing(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object, **__: object) -> None:
         raise PermissionError
 
@@ -77,9 +73,7 @@ def test_what_cannot_be_saved_leaves_nothing_behind(
     assert not list(folder.iterdir())
 
 
-def test_a_folder_that_cannot_be_written_costs_no_answer(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_read_only_folders_cost_no_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").write_text("in the way")
     monkeypatch.setenv(cache.VARIABLE, str(tmp_path / "file" / "cache"))
     assert content()
@@ -97,8 +91,7 @@ async def test_what_a_tool_writes_is_in_no_other_database(folder: Path) -> None:
     first, second = demo_tools(DAY, rows=800), demo_tools(DAY, rows=800)
     change, find = function(first, "shipments_update"), function(second, "shipments_get")
     await change({"id": "S20251012-001", "status": "rejected", "weight_kg": 1})
-    found = node(await find({"id": "S20251012-001"}))
-    assert node(found["data"])["weight_kg"] != 1
+    assert node(node(await find({"id": "S20251012-001"}))["data"])["weight_kg"] != 1
     with closing(open_database(DAY, 800)) as connection:
         weight = "SELECT weight_kg FROM shipments WHERE id = 'S20251012-001'"
         assert connection.execute(weight).fetchone() != (1,)

@@ -1,7 +1,5 @@
 """What tools change in the demo's data lasts, until it is reset."""
 
-from __future__ import annotations
-
 import asyncio
 import datetime
 import sqlite3

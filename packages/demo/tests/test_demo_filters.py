@@ -1,7 +1,5 @@
 """Every filter of the list tools gives what direct SQL gives."""
 
-from __future__ import annotations
-
 import sqlite3
 
 import pytest

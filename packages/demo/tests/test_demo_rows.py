@@ -1,7 +1,5 @@
 """What happened on a day is a pure function of seed and day."""
 
-from __future__ import annotations
-
 import datetime
 import sqlite3
 import subprocess
@@ -40,9 +38,7 @@ def test_a_day_has_the_same_rows_whatever_the_last_day_is() -> None:
 
 @given(st.dates(datetime.date(2000, 1, 1), datetime.date(2100, 1, 1)), st.integers(0, 2**40))
 @settings(max_examples=60, deadline=None)
-def test_every_day_has_shipments_a_contaminant_and_an_inspection(
-    day: datetime.date, seed: int
-) -> None:
+def test_each_day_has_shipments_contaminants_and_inspections(day: datetime.date, seed: int) -> None:
     drawn = list(deliveries(seed, day, rows=1_500))
     assert drawn == list(deliveries(seed, day, rows=1_500))
     assert any(each.contaminants for each in drawn)

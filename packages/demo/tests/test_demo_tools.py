@@ -1,7 +1,5 @@
 """The demo's tools: names, schemas, hints, gets and reports."""
 
-from __future__ import annotations
-
 import datetime
 import json
 import sqlite3
@@ -194,8 +192,7 @@ def test_the_contamination_rate_has_its_denominator(ask: Ask, database: sqlite3.
         " WHERE date BETWEEN '2025-09-01' AND '2025-09-30'"
     ).fetchone()
     data = node(ask("analytics_contamination_rate", date_from="2025-09-01", date_to="2025-09-30"))
-    assert data["total_shipments"] == total
-    assert data["contaminated_shipments"] == dirty
+    assert (data["total_shipments"], data["contaminated_shipments"]) == (total, dirty)
     assert data["clean_shipments"] == total - dirty
     assert data["contamination_rate_percent"] == round(100 * dirty / total, 2)
 
@@ -218,9 +215,7 @@ def test_facility_performance_counts_every_facility(ask: Ask, rows: Rows) -> Non
     assert first["acceptance_rate_percent"] == pytest.approx(share, abs=0.005)
 
 
-def test_waste_distribution_adds_up_to_all_shipments(
-    rows: Rows, database: sqlite3.Connection
-) -> None:
+def test_waste_distribution_sums_to_all_shipments(rows: Rows, database: sqlite3.Connection) -> None:
     found = rows("analytics_waste_distribution")
     totals = database.execute(
         "SELECT count(*), sum(weight_kg), sum(has_contaminants) FROM shipments"

@@ -1,7 +1,5 @@
 """Writes: what they demand, what they keep, and who sees them."""
 
-from __future__ import annotations
-
 import asyncio
 import gc
 

@@ -1,7 +1,5 @@
 """The demo's REST API over real HTTP on loopback, by hand and as tools."""
 
-from __future__ import annotations
-
 import asyncio
 import http.client
 import json
@@ -19,14 +17,10 @@ from hypothesis import strategies as st
 from packages.demo.tests.conftest import TODAY, call, listed, node
 from packages.demo.tests.test_demo_filters import CASES
 from packages.demo.tests.test_demo_writes import FACILITY
-from toolplan.app.app import App
-from toolplan.app.results import AskResult
-from toolplan.compiler import compile_plan
-from toolplan.engine import run
+from toolplan import App, AskResult, Toolbox, ToolError, compile_plan, run
 from toolplan.mcp_server.http.serving import serve_http
 from toolplan.plan.path import Json
 from toolplan.policy.approval import ApprovalRequired, approve
-from toolplan.schema.tool import Toolbox, ToolError
 from toolplan_demo import demo_tools
 from toolplan_demo.rest import (
     DOCUMENT_PATH,
@@ -152,8 +146,7 @@ def test_the_document_makes_the_same_tools(over_http: Toolbox, same_tools: Toolb
     assert set(over_http) == {name for name in same_tools if name != "sql"}
     for name, tool in over_http.items():
         same = same_tools[name]
-        assert tool.raw_input == same.raw_input
-        assert tool.description == same.description
+        assert (tool.raw_input, tool.description) == (same.raw_input, same.description)
         assert (tool.effects, tool.may_repeat) == (same.effects, same.may_repeat)
         assert tool.aliases == same.aliases
         assert tool.unusable is None
@@ -183,8 +176,7 @@ def test_every_filter_gives_what_the_tool_gives(
 )
 def test_every_list_honours_its_limit(api: Api, path: str) -> None:
     """C-36."""
-    said = api.get(f"/api/{path}?limit=2")
-    assert len(listed(said.data)) == 2
+    assert len(listed(api.get(f"/api/{path}?limit=2").data)) == 2
     assert api.get(f"/api/{path}?limit=0").status == 400
 
 
@@ -355,9 +347,7 @@ def test_what_cannot_be_written_is_refused(
         ('"' + "x" * MAX_BODY + '"', "application/json", 413),
     ],
 )
-def test_bodies_that_cannot_be_read_are_refused(
-    api: Api, body: str, kind: str, status: int
-) -> None:
+def test_unreadable_bodies_are_refused(api: Api, body: str, kind: str, status: int) -> None:
     assert api.ask("POST", "/api/shipments", body, {"Content-Type": kind}).status == status
 
 
@@ -429,6 +419,5 @@ def test_a_plan_with_effects_needs_an_approval_and_writes_once(own_api: Api) -> 
     with pytest.raises(ApprovalRequired):
         asyncio.run(run(compiled.plan, tools))
     assert own_api.get("/api/facilities?location=Kiel").data == []
-    ended = asyncio.run(run(compiled.plan, tools, approval=approve(compiled.plan)))
-    assert ended.succeeded
+    assert asyncio.run(run(compiled.plan, tools, approval=approve(compiled.plan))).succeeded
     assert len(listed(own_api.get("/api/facilities?location=Kiel").data)) == 1

@@ -1,7 +1,5 @@
 """Scripted roles, and a conversation with the graph that can be taken apart."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os
@@ -15,9 +13,8 @@ from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command
 
+from toolplan import Effects, Journal, Toolbox, ToolError
 from toolplan.plan.path import Json
-from toolplan.schema.tool import Effects, Toolbox, ToolError
-from toolplan.storage.journal import Journal
 from toolplan.testing import Gives, Raises, ScriptedModel, ScriptedTools
 from toolplan.testing.model import ModelReply
 from toolplan_langgraph import Configuration, Experts, RoleModels, State, build_graph

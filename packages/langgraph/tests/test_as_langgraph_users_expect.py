@@ -1,7 +1,5 @@
 """`configurable`, a state of one's own, chat models of LangChain as they are, failing models."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from typing import Any, NotRequired, cast
@@ -101,8 +99,7 @@ async def test_a_model_by_name_is_opened_with_the_keys_of_the_graph() -> None:
 @pytest.mark.parametrize("role", ROLES)
 async def test_a_model_that_fails_ends_the_graph_with_its_words(role: str) -> None:
     down = ModelError("llm-unavailable", "It is out of water.")
-    models = scripted(**{role: [down]})
-    state = await ask(built(RoleModels(**models)))
+    state = await ask(built(RoleModels(**scripted(**{role: [down]}))))
     assert state["stopped"]["reason"] == "model"
     assert "I have stopped. It is out of water." in last(state)
 

@@ -104,9 +104,7 @@ def test_a_configuration_is_read_from_json() -> None:
         ({"caps": {"attempts": 0}}, "`int` >= 1 - at `$.caps.attempts`"),
     ],
 )
-def test_a_configuration_that_cannot_be_used_says_why(
-    document: Mapping[str, Json], complaint: str
-) -> None:
+def test_an_unusable_configuration_says_why(document: Mapping[str, Json], complaint: str) -> None:
     """F004-1."""
     with pytest.raises(ConfigurationError) as raised:
         Configuration.from_json(document)

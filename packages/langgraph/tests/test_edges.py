@@ -1,7 +1,5 @@
 """Every node and edge of the strategy, with scripted experts."""
 
-from __future__ import annotations
-
 import pytest
 from langchain_core.messages import HumanMessage
 
@@ -26,8 +24,7 @@ from toolplan_langgraph import Caps, Configuration, Experts, ExpertUnavailable
 def test_a_plan_of_two_tasks_goes_through_every_node_to_the_response() -> None:
     """F004-5, F004-6, F004-7, F004-8, F004-10, F004-12, F004-13, F004-14, F004-15."""
     talked = Conversation(
-        planner=[plan(*TWO)],
-        expert=[calls(("shipments", {})), says("There are two; noted.")],
+        planner=[plan(*TWO)], expert=[calls(("shipments", {})), says("There are two; noted.")]
     )
     state = talk(talked, "How many shipments?")
     assert talked.visited == [
@@ -62,7 +59,7 @@ def test_an_expert_is_shown_its_own_tools_only_and_can_call_no_others() -> None:
 async def test_an_expert_asks_a_person_who_answers_it_and_no_one_else() -> None:
     """F004-8, C-33: an interrupt, not the model's own question back as a human's word."""
     talked = Conversation(
-        expert=[says("Which site?", "ask_human"), calls(("shipments", {})), says("Two.")],
+        expert=[says("Which site?", "ask_human"), calls(("shipments", {})), says("Two.")]
     )
     state = await talked.says("How many shipments?")
     assert talked.interrupts == [

@@ -17,11 +17,9 @@ from langgraph.prebuilt import ToolNode
 from langgraph.types import Command
 
 from packages.langgraph.tests.conversation import Graph
-from toolplan.app.app import App
+from toolplan import App, Effects, Journal
 from toolplan.plan.path import Json
 from toolplan.planners import Clarification, Draft, Proposal, Refusal
-from toolplan.schema.tool import Effects
-from toolplan.storage.journal import Journal
 from toolplan.testing import Gives, Raises, ScriptedPlanner, ScriptedTools
 from toolplan_langgraph import Outcome, approved, refused, toolplan_node, toolplan_tool
 

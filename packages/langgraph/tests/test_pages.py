@@ -1,7 +1,5 @@
 """The page about LangGraph names what there is. That its snippets run is shown elsewhere."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import toolplan_langgraph as adapter

@@ -1,7 +1,5 @@
 """A plan as a graph gives what our engine gives."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from typing import Any, cast
@@ -13,11 +11,9 @@ from langgraph.checkpoint.memory import InMemorySaver
 from packages.langgraph.tests.conversation import Graph
 from tests.engines.test_interpreter_agrees import EVERYTHING
 from tests.plans_strategy import execution_plan, plans, scripted_tools
-from toolplan.engine import run
-from toolplan.events import Run
+from toolplan import Effects, Run, run
 from toolplan.plan.model import Literal, Plan, Ref, Step
 from toolplan.plan.path import Json
-from toolplan.schema.tool import Effects
 from toolplan.testing import Gives, ScriptedTools
 from toolplan_langgraph import to_langgraph
 

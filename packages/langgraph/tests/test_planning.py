@@ -1,7 +1,5 @@
 """What the planner says: clarified, checked, continued, replaced."""
 
-from __future__ import annotations
-
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage
 
@@ -63,8 +61,7 @@ async def test_a_clarification_may_be_answered_by_a_new_message_as_well() -> Non
     """C-34."""
     talked = Conversation(planner=[clarify("Which week?"), plan(TWO[0])])
     await talked.says("How many shipments?")
-    state = await talked.says("The last one")
-    assert last(state).text == "That is all."
+    assert last(await talked.says("The last one")).text == "That is all."
 
 
 @pytest.mark.parametrize(
@@ -73,8 +70,7 @@ async def test_a_clarification_may_be_answered_by_a_new_message_as_well() -> Non
 def test_a_role_that_never_says_anything_usable_ends_the_graph_with_that_reason(reply: str) -> None:
     """F004-5: after three tries, without a traceback."""
     talked = Conversation(planner=[reply])
-    state = talk(talked, "How many shipments?")
-    assert stop_reason(state) == "reply"
+    assert stop_reason(talk(talked, "How many shipments?")) == "reply"
     assert len(talked.planner.requests) == 3
     assert talked.visited == ["planner", "give_up"]
 

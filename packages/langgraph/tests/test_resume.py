@@ -1,7 +1,5 @@
 """Conversations that end in one process and resume in another."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import subprocess
@@ -74,14 +72,7 @@ async def talk(folder: Path, word: str, planner: Sequence[str], dies: bool = Fal
 
 def in_a_new_process(folder: Path, word: str, *flags: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [
-            sys.executable,
-            "-m",
-            "packages.langgraph.tests.test_resume",
-            str(folder),
-            word,
-            *flags,
-        ],
+        [sys.executable, "-m", "packages.langgraph.tests.test_resume", str(folder), word, *flags],
         capture_output=True,
         text=True,
         cwd=ROOT,

@@ -1,7 +1,5 @@
 """What models, tools and callers may do wrong, and what follows."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 
@@ -44,8 +42,7 @@ HOSTILE = (
 @pytest.mark.parametrize("reply", HOSTILE, ids=range(len(HOSTILE)))
 def test_hostile_replies_end_the_graph_with_the_reason(reply: str) -> None:
     """F004-5: in no time, and without a traceback."""
-    state = talk(Conversation(planner=[reply]), "How many?")
-    assert stop_reason(state) == "reply"
+    assert stop_reason(talk(Conversation(planner=[reply]), "How many?")) == "reply"
 
 
 json_values: st.SearchStrategy[Json] = st.recursive(
@@ -75,10 +72,7 @@ def test_whatever_an_expert_says_the_graph_ends_or_asks_a_person(
     said: list[dict[str, Json]], completed: bool
 ) -> None:
     """F004-8 to F004-12: it never loops, and every call is answered."""
-    talked = Conversation(
-        expert=[json.dumps(each) for each in said],
-        assessor=[done(completed)],
-    )
+    talked = Conversation(expert=[json.dumps(each) for each in said], assessor=[done(completed)])
     state = talk(talked, "How many?")
     ended = state.get("stopped") is not None or state.get("planner_result") is None
     assert ended or talked.interrupts
@@ -119,8 +113,7 @@ def test_models_are_shown_the_beginning_of_a_large_result_and_the_state_has_it_a
         expert=[calls(("read", {})), says("Read.")],
         configuration=Configuration(caps=Caps(result_chars=100)),
     )
-    state = talk(talked, "Read it")
-    assert answers(state) == ["x" * 5_000]
+    assert answers(talk(talked, "Read it")) == ["x" * 5_000]
     assert f"{'x' * 100}\n[cut: 100 of 5000 characters]" in asked(talked.assessor)
 
 
@@ -151,7 +144,7 @@ def test_a_caller_gives_messages_and_nothing_else() -> None:
 def test_an_integer_that_no_checkpointer_keeps_goes_back_to_the_model() -> None:
     """F004-9: the conversation can be kept whatever is said."""
     talked = Conversation(
-        expert=[calls(("shipments", {"n": 2**70})), calls(("shipments", {"n": 2**63}))],
+        expert=[calls(("shipments", {"n": 2**70})), calls(("shipments", {"n": 2**63}))]
     )
     talk(talked, "How many?")
     assert "more than 64 bits" in asked(talked.expert, 1)

@@ -1,7 +1,5 @@
 """The strategy of the document without code: its configuration, and its workflow as a graph."""
 
-from __future__ import annotations
-
 import itertools
 
 from packages.langgraph.tests.conversation import TWO, Conversation, plan, talk

@@ -1,7 +1,5 @@
 """One conversation over two real MCP servers: the demo domain, and notes that remember."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

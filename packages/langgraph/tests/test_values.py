@@ -1,7 +1,5 @@
 """Calls that wait with their values, through LangGraph's interrupt."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Generator
 from pathlib import Path
@@ -14,11 +12,9 @@ from langgraph.types import Command
 
 from packages.langgraph.tests.conversation import Graph
 from packages.langgraph.tests.test_node import CONFIG, TODAY, Around, asking, draft
-from toolplan.app.app import App
+from toolplan import App, Effects, Journal
 from toolplan.plan.path import Json
 from toolplan.planners import Draft
-from toolplan.schema.tool import Effects
-from toolplan.storage.journal import Journal
 from toolplan.testing import Gives, ScriptedPlanner, ScriptedTools
 from toolplan_langgraph import allowed, approved, denied, left_waiting, toolplan_node, toolplan_tool
 
@@ -61,9 +57,7 @@ def office(tmp_path: Path) -> Generator[Office]:
     made.journal.close()
 
 
-async def test_each_call_is_shown_with_its_values_and_made_once_it_is_allowed(
-    office: Office,
-) -> None:
+async def test_each_call_is_shown_with_values_and_made_once_it_is_allowed(office: Office) -> None:
     _, first = await office.asked(asking())
     assert (office.sent, len(office.tools.args_of("inbox"))) == ([], 1)
     (effect,) = first["effects"]
@@ -95,9 +89,7 @@ async def test_refused_calls_are_not_made_and_the_reason_is_kept(office: Office)
 @pytest.mark.parametrize(
     "answer", [True, "yes", {"allow": True}, {"allow": []}, {"allow": ["0" * 64]}, {"deny": []}]
 )
-async def test_an_answer_that_is_about_no_shown_call_is_asked_for_again(
-    office: Office, answer: Any
-) -> None:
+async def test_an_answer_about_no_shown_call_is_asked_again(office: Office, answer: Any) -> None:
     _, shown = await office.asked(asking())
     _, again = await office.asked(Command(resume=answer))
     assert "other calls" in again["note"]

@@ -1,7 +1,5 @@
 """Times of things that can lie ahead, and names of kinds in the singular."""
 
-from __future__ import annotations
-
 import json
 from functools import cache
 from typing import Any

@@ -1,7 +1,5 @@
 """The rules for who works on the grammar: sizes, and that no code speaks of a domain."""
 
-from __future__ import annotations
-
 import ast
 import inspect
 import re

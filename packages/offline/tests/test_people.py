@@ -1,7 +1,5 @@
 """Questions about people and what they are to things: roles, names, who did what."""
 
-from __future__ import annotations
-
 import json
 from typing import Any, Final
 

@@ -1,7 +1,5 @@
 """What the planner without a model answers, asks back, and offers."""
 
-from __future__ import annotations
-
 import json
 from datetime import date
 from functools import cache
@@ -9,9 +7,8 @@ from typing import Any
 
 import pytest
 
-from toolplan import Toolbox, compile_plan
+from toolplan import Toolbox, ToolplanError, compile_plan
 from toolplan.base import extras
-from toolplan.base.errors import ToolplanError
 from toolplan.planners import Clarification, Draft, Proposal, Question, Refusal
 from toolplan.planners.conversation import episode_of
 from toolplan.storage.memory import SqliteMemory

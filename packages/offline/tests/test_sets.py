@@ -1,7 +1,5 @@
 """The sets of questions, scored by results: how many are answered, and none wrongly."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """Which hosts may be asked: S26 with a resolver of the tests' own; no name is looked up here."""
 
-from __future__ import annotations
-
 import asyncio
 import ipaddress
 import sys

@@ -1,7 +1,5 @@
 """Arazzo: what it says as a plan, and its workflows run against a service on loopback."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
 from collections.abc import Generator
@@ -17,10 +15,8 @@ from werkzeug.serving import make_server
 
 import toolplan
 from tests.dialects.native_plans import PLAIN_TEXTS, calls
-from toolplan.base.errors import ToolplanError
-from toolplan.compiler import compile_plan
+from toolplan import CannotExpress, Effects, Severity, Toolbox, ToolplanError, compile_plan
 from toolplan.dialects import DIALECTS, known_dialect
-from toolplan.plan.diagnostics import CannotExpress, Severity
 from toolplan.plan.model import (
     Literal,
     Plan,
@@ -32,7 +28,6 @@ from toolplan.plan.model import (
     object_,
     step_refs,
 )
-from toolplan.schema.tool import Effects, Toolbox
 from toolplan_openapi import openapi_toolbox, read_document
 from toolplan_openapi.arazzo._expressions import read_path
 
@@ -325,8 +320,7 @@ def test_only_arazzo_has_choices() -> None:
 
 def test_a_called_step_is_shown_where_it_is_written() -> None:
     text = RENT.replace("operationId: placeOrder", "operationId: placeOdrer")
-    dialect = known_dialect("arazzo?who=Ada")
-    found = dialect.locate(text, "/steps/1/tool")
+    found = known_dialect("arazzo?who=Ada").locate(text, "/steps/1/tool")
     assert found is not None
     assert text[found.start : found.end] == "operationId: placeOdrer"
 

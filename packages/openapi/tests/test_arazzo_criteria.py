@@ -1,7 +1,5 @@
 """Success criteria of Arazzo: the conditions that a plan can have, and those that it cannot."""
 
-from __future__ import annotations
-
 import pytest
 
 from toolplan.engine._inputs import holds

@@ -1,7 +1,5 @@
 """OAuth2 client credentials and uploads, against servers of authlib and Flask on loopback."""
 
-from __future__ import annotations
-
 import base64
 import json
 import threading
@@ -127,9 +125,7 @@ def test_a_machine_gets_its_token_and_keeps_it(service: Service) -> None:
 
 
 @pytest.mark.parametrize("is_revoked", [True, False])
-def test_a_token_that_is_refused_or_ends_is_got_anew_once(
-    service: Service, is_revoked: bool
-) -> None:
+def test_a_token_refused_or_at_its_end_is_renewed_once(service: Service, is_revoked: bool) -> None:
     service.state.lifetime_s = service.state.lifetime_s if is_revoked else 1
     tools = service.tools()
     call(tools, "orders")
@@ -149,9 +145,7 @@ def test_a_token_that_is_refused_or_ends_is_got_anew_once(
         ("page", 200, "no bearer token"),
     ],
 )
-def test_what_refuses_a_token_is_named_without_secrets(
-    service: Service, path: str, status: int, reason: str
-) -> None:
+def test_token_refusals_hide_secrets(service: Service, path: str, status: int, reason: str) -> None:
     fault = echoing(status) if path == "echo" else saying(status, "<html>")
     service.state.faults["/token"] = fault
     with pytest.raises(ToolError, match=reason) as raised:

@@ -1,21 +1,12 @@
 """Credentials: from the environment by name, to the service only, and seen nowhere."""
 
-from __future__ import annotations
-
 import base64
 import json
 from collections.abc import Mapping
 
 import pytest
 
-from packages.openapi.tests.documents import (
-    PETS,
-    Node,
-    Recorder,
-    call,
-    one_get,
-    recorded,
-)
+from packages.openapi.tests.documents import PETS, Node, Recorder, call, one_get, recorded
 from toolplan.plan.path import Json
 from toolplan.schema.tool import ToolError, ToolObjectError
 from toolplan_openapi import Request, Response, openapi_toolbox

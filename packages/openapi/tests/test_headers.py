@@ -1,24 +1,14 @@
 """Headers of the settings: sent with each request to the service, and no arguments."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
 import pytest
 
 import toolplan
-from packages.openapi.tests.documents import (
-    Node,
-    Recorder,
-    call,
-    one_get,
-    parameter,
-    recorded,
-)
-from toolplan.base.errors import ToolplanError
+from packages.openapi.tests.documents import Node, Recorder, call, one_get, parameter, recorded
+from toolplan import ToolObjectError, ToolplanError
 from toolplan.plan.path import Json
-from toolplan.schema.tool import ToolObjectError
 from toolplan_openapi import Request, Response, openapi_toolbox
 
 SECRET = "s3cr3t/+ key"

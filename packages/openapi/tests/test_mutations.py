@@ -1,7 +1,5 @@
 """Documents with anything at any place: what cannot be used is a fault, nothing more."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import Iterator

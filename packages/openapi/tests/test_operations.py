@@ -1,7 +1,5 @@
 """What operations become: names, arguments, outputs, effects."""
 
-from __future__ import annotations
-
 import json
 
 import pytest
@@ -161,13 +159,11 @@ def test_the_properties_of_a_body_become_arguments() -> None:
 
 
 def test_a_body_that_collides_with_a_parameter_is_one_argument() -> None:
-    note = operations(SHOP)["note"]
-    assert list(properties(note)) == ["text", "body"]
+    assert list(properties(operations(SHOP)["note"])) == ["text", "body"]
     tools, recorder = recorded(SHOP)
     call(tools, "note", text="a", body={"text": "b"})
     (request,) = recorder.requests
-    assert request.target == "/api/notes?text=a"
-    assert request.content == b'{"text": "b"}'
+    assert (request.target, request.content) == ("/api/notes?text=a", b'{"text": "b"}')
 
 
 def test_a_body_that_may_be_left_out_is_left_out_or_whole() -> None:

@@ -1,7 +1,5 @@
 """Documents that refer to what is outside of them: refused, and nothing is fetched or read."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

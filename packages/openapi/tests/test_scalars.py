@@ -1,7 +1,5 @@
 """Scalars of YAML take the type that their schema states, from their source text."""
 
-from __future__ import annotations
-
 import pytest
 
 from toolplan.plan.path import Json
@@ -71,9 +69,7 @@ def schema(written: str) -> tuple[dict[str, Json], tuple[str, ...]]:
          {"v": "1.0"}),
     ],
 )  # fmt: skip
-def test_a_plain_scalar_takes_the_type_of_its_schema(
-    written: str, keyword: str, value: Json
-) -> None:
+def test_a_plain_scalar_takes_the_type_of_a_schema(written: str, keyword: str, value: Json) -> None:
     node, faults = schema(written)
     assert node[keyword] == value
     assert type(node[keyword]) is type(value)
@@ -98,9 +94,7 @@ def test_a_plain_scalar_takes_the_type_of_its_schema(
         ("type: object, default: 7", "'7'"),
     ],
 )
-def test_a_plain_scalar_that_fits_no_type_is_a_fault_that_names_its_line(
-    written: str, words: str
-) -> None:
+def test_a_plain_scalar_of_no_type_is_a_fault_that_names_its_line(written: str, words: str) -> None:
     document, faults = read_with_faults(DOCUMENT % written)
     assert isinstance(document, dict)
     [fault] = faults

@@ -1,7 +1,5 @@
 """Parameters as they are written, read back by a parser of the tests' own."""
 
-from __future__ import annotations
-
 import re
 from urllib.parse import unquote
 
@@ -20,14 +18,7 @@ from packages.openapi.tests.documents import (
 )
 from toolplan.plan.path import Json
 from toolplan.schema.tool import ToolError
-from toolplan_openapi._parameters import (
-    Spot,
-    Style,
-    Writing,
-    header_text,
-    path_text,
-    query_pairs,
-)
+from toolplan_openapi._parameters import Spot, Style, Writing, header_text, path_text, query_pairs
 
 texts = st.text(max_size=8)
 scalars = st.one_of(
@@ -144,9 +135,7 @@ def read_path(text: str, style: Style, explode: bool, kind: type) -> Json:
 
 
 @given(values, st.sampled_from(["simple", "label", "matrix"]), st.booleans())
-def test_what_is_in_a_path_reads_back_and_stays_in_its_segment(
-    value: Json, style: Style, explode: bool
-) -> None:
+def test_a_path_value_reads_back_in_its_segment(value: Json, style: Style, explode: bool) -> None:
     """S28."""
     try:
         text = path_text(writing(style, explode), value)

@@ -1,7 +1,5 @@
 """Documents as text: JSON, or YAML without its surprises."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

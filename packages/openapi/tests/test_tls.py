@@ -1,7 +1,5 @@
 """TLS to an address, in the name of the host: the certificate must be that of the name."""
 
-from __future__ import annotations
-
 import asyncio
 import shutil
 import ssl

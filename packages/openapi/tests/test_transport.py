@@ -22,10 +22,8 @@ from packages.openapi.tests.documents import (
     with_paths,
 )
 from packages.openapi.tests.wire import Drop, Reply, Stall, Wire, json_reply, reply
-from toolplan import approve, compile_plan, run
-from toolplan.events import Run
+from toolplan import OutcomeUnknown, Run, Toolbox, ToolError, approve, compile_plan, run
 from toolplan.plan.path import Json
-from toolplan.schema.tool import OutcomeUnknown, Toolbox, ToolError
 from toolplan_openapi import HttpLimits, openapi_toolbox
 
 DOCUMENT: Node = with_paths(
@@ -206,9 +204,7 @@ async def test_a_read_whose_connection_breaks_is_tried_again() -> None:
         reply(200, b"x", "Content-Encoding: br"),
     ],
 )
-async def test_an_answer_that_cannot_be_used_fails_a_read_and_leaves_effects_in_doubt(
-    said: bytes,
-) -> None:
+async def test_an_unusable_answer_fails_a_read_and_leaves_effects_in_doubt(said: bytes) -> None:
     _, error = await failed("read", said)
     assert type(error) is ToolError
     assert str(error).startswith("The service answered 200, but ")
@@ -220,9 +216,7 @@ async def test_an_answer_that_cannot_be_used_fails_a_read_and_leaves_effects_in_
     ("status", "kind"),
     [(301, OutcomeUnknown), (303, OutcomeUnknown), (307, ToolError), (308, ToolError)],
 )
-async def test_a_redirect_of_a_call_with_effects_is_not_followed(
-    status: int, kind: type[ToolError]
-) -> None:
+async def test_a_redirect_of_an_effect_is_not_followed(status: int, kind: type[ToolError]) -> None:
     wire, error = await failed("write", reply(status, b"", "Location: /y"))
     assert type(error) is kind
     assert str(error) == f"The service answered {status}, a redirect that is not followed."

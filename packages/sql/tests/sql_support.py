@@ -1,7 +1,5 @@
 """Short ways to call and to check the tool `sql`."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Mapping, Sequence
 

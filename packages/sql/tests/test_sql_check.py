@@ -1,7 +1,5 @@
 """What the tool `sql` says of a statement before it runs."""
 
-from __future__ import annotations
-
 import pytest
 
 from packages.sql.tests.sql_support import ROWS, SHIPMENTS, check, columns_of, run, table_of
@@ -112,8 +110,7 @@ def test_an_unknown_table_gives_names_at_most_and_no_complaint(schema: Schema | 
         "n": {"type": "integer"},
     }
     for sql in ("SELECT * FROM t", "SELECT t.x.y.z + date_trunc('week', a) FROM t"):
-        found = check(sql, {"t": schema})
-        assert found.problems == ()
+        assert check(sql, {"t": schema}).problems == ()
 
 
 def test_an_unknown_table_does_not_excuse_a_wrong_statement() -> None:

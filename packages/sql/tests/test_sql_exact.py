@@ -1,7 +1,5 @@
 """Numbers and times cross `sql` unchanged, or the call names the value that cannot."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Sequence
@@ -264,38 +262,22 @@ def test_what_a_clock_shows_may_become_text(expression: str, expected: str) -> N
     assert run(f"SELECT {expression} AS r FROM t", {"t": rows_of([EAST])}) == [{"r": expected}]
 
 
+MAX = "SELECT max(v) AS v FROM t"
+TRUNC = "SELECT date_trunc('hour', v) AS v FROM t"
 TIMED: list[tuple[str, list[str], Json]] = [
-    (
-        "SELECT max(v) AS v FROM t",
-        ["2026-01-01T00:00:00", "2026-01-02 00:00:00"],
-        ["2026-01-02 00:00:00"],
-    ),
-    ("SELECT max(v) AS v FROM t", ["2026-01-01T00:00:00.000Z"], ["2026-01-01T00:00:00.000Z"]),
-    ("SELECT max(v) AS v FROM t", ["2026-01-01T00:00:00+00:00"], ["2026-01-01T00:00:00+00:00"]),
-    (
-        "SELECT date_trunc('hour', v) AS v FROM t",
-        ["2026-01-01T10:20:00Z"],
-        ["2026-01-01T10:00:00Z"],
-    ),
-    ("SELECT date_trunc('hour', v) AS v FROM t", ["2026-01-01T10:20:00"], ["2026-01-01T10:00:00"]),
-    (
-        "SELECT date_trunc('hour', v) AS v FROM t",
-        ["2026-01-01T10:20:00-05:00"],
-        ["2026-01-01T10:00:00-05:00"],
-    ),
+    (MAX, ["2026-01-01T00:00:00", "2026-01-02 00:00:00"], ["2026-01-02 00:00:00"]),
+    (MAX, ["2026-01-01T00:00:00.000Z"], ["2026-01-01T00:00:00.000Z"]),
+    (MAX, ["2026-01-01T00:00:00+00:00"], ["2026-01-01T00:00:00+00:00"]),
+    (MAX, ["2026-01-01T00:00:00.1234567Z"] * 2, ["2026-01-01T00:00:00.1234567Z"]),
+    (TRUNC, ["2026-01-01T10:20:00Z"], ["2026-01-01T10:00:00Z"]),
+    (TRUNC, ["2026-01-01T10:20:00"], ["2026-01-01T10:00:00"]),
+    (TRUNC, ["2026-01-01T10:20:00-05:00"], ["2026-01-01T10:00:00-05:00"]),
     ("SELECT hour(CAST(v AS TIMESTAMPTZ)) AS v FROM t", ["2026-01-01T10:20:00Z"], [10]),
-    (
-        "SELECT max(v) AS v FROM t",
-        ["2026-01-01T00:00:00.1234567Z"] * 2,
-        ["2026-01-01T00:00:00.1234567Z"],
-    ),
 ]
 
 
 @pytest.mark.parametrize(("sql", "values", "expected"), TIMED)
-def test_a_time_keeps_its_text_and_its_day(
-    sql: str, values: list[str], expected: list[Json]
-) -> None:
+def test_a_time_keeps_its_text_and_day(sql: str, values: list[str], expected: list[Json]) -> None:
     found = [row["v"] for row in run(sql, {"t": rows_of(list[Json](values))})]
     assert same(found, expected)
 
@@ -303,34 +285,24 @@ def test_a_time_keeps_its_text_and_its_day(
 @pytest.mark.parametrize(
     ("sql", "values", "said"),
     [
-        (
-            "SELECT max(v) AS v FROM t",
-            [EAST, "2026-11-24T10:00:00"],
-            "without one cannot be compared",
-        ),
+        (MAX, [EAST, "2026-11-24T10:00:00"], "without one cannot be compared"),
         ("SELECT n FROM t ORDER BY v", ["2026-11-24", EAST], "row 0"),
-        ("SELECT date_trunc('hour', v) AS r FROM t", ["2026-11-24", EAST], "made of times of"),
+        (TRUNC, ["2026-11-24", EAST], "made of times of"),
         ("SELECT count(DISTINCT v) AS v FROM t", [EAST, "2026-11-24T10:00:00"], "row 1"),
         (
             "SELECT n FROM t WHERE v < '2026-11-25T00:00:00Z'",
             ["2026-11-24T10:00:00"],
             "states the zone",
         ),
+        (MAX, ["2026-11-24T10:00:00Z", "2026-11-24T10:00:00.000Z"], "written in several ways"),
         (
-            "SELECT max(v) AS v FROM t",
-            ["2026-11-24T10:00:00Z", "2026-11-24T10:00:00.000Z"],
-            "written in several ways",
-        ),
-        (
-            "SELECT max(v) AS v FROM t",
+            MAX,
             ["2026-01-01T00:00:00.1234567Z", "2026-01-01T00:00:00Z"],
             "cannot be computed with exactly",
         ),
     ],
 )
-def test_times_that_cannot_be_compared_exactly_are_named(
-    sql: str, values: list[str], said: str
-) -> None:
+def test_times_that_have_no_exact_order_are_named(sql: str, values: list[str], said: str) -> None:
     rows = rows_of(list[Json](values))
     with pytest.raises(ToolError, match=said):
         run(sql, {"t": rows})

@@ -1,7 +1,5 @@
 """Functions are judged by the overload that a statement calls, not by their names."""
 
-from __future__ import annotations
-
 import pytest
 
 from packages.sql.tests.sql_support import ROWS, SHIPMENTS, check, run
@@ -58,8 +56,7 @@ def test_an_overload_that_keeps_to_its_arguments_may_be_called(
     ],
 )
 def test_an_overload_that_reads_more_is_refused(expression: str) -> None:
-    found = check(f"SELECT {expression} AS r FROM t", {"t": SHIPMENTS})
-    assert found.problems
+    assert check(f"SELECT {expression} AS r FROM t", {"t": SHIPMENTS}).problems
     with pytest.raises(Exception, match=r"not allowed|clock|each time"):
         run(f"SELECT {expression} AS r FROM t", {"t": ROWS})
 
@@ -96,9 +93,7 @@ CATALOGUE: list[Overload] = [
         ("tables_of", (), False),
     ],
 )
-def test_the_verdict_is_of_the_overload(
-    name: str, types: tuple[str, ...], is_allowed: bool
-) -> None:
+def test_verdicts_are_of_the_overload(name: str, types: tuple[str, ...], is_allowed: bool) -> None:
     functions = functions_of(CATALOGUE)
     assert (functions.problem([Call(name, types)]) is None) == is_allowed
     assert ("f" in functions.allowed, "clock" in functions.refused) == (True, True)

@@ -1,7 +1,5 @@
 """The tool `sql` reads its tables and nothing else, whatever the statement."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import time
@@ -185,8 +183,7 @@ def test_python_variables_are_no_tables() -> None:
 
 
 def test_problems_are_reported_together() -> None:
-    found = check("SELECT now(), foo(id) FROM t, x", {"t": SHIPMENTS})
-    assert len(found.problems) == 3
+    assert len(check("SELECT now(), foo(id) FROM t, x", {"t": SHIPMENTS}).problems) == 3
 
 
 def test_too_many_rows_fail_the_step_and_are_not_cut() -> None:

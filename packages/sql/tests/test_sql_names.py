@@ -1,7 +1,5 @@
 """Names of functions, words and the clock are names wherever they name something."""
 
-from __future__ import annotations
-
 import pytest
 
 from packages.sql.tests.sql_support import CLOSED, check, run, table_of
@@ -47,8 +45,7 @@ def test_without_brackets_a_word_is_a_column_even_unquoted(name: str) -> None:
     for sql in (f"SELECT {name} FROM t ORDER BY {name}", f"SELECT max({name}) AS m FROM t"):
         assert check(sql, {"t": None}).problems == ()
         assert run(sql, {"t": rows})
-    called = check(f"SELECT {name}() AS x FROM t", {"t": None}).problems
-    assert called
+    assert check(f"SELECT {name}() AS x FROM t", {"t": None}).problems
 
 
 @pytest.mark.parametrize(

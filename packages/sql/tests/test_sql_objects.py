@@ -1,7 +1,5 @@
 """Objects in the tables of the tool `sql`: each keeps its own keys, and keys can be rows."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """The processes that SQL runs in: bounded, used again, and gone when they should be."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import subprocess
@@ -191,8 +189,7 @@ def test_an_interrupted_program_leaves_no_process() -> None:
             print("interrupted", len(_database.STARTED))
         print(tool.compute_output({{"sql": "SELECT 1 AS n"}}, {{}}).problems)
     """
-    done = ran(program(script))
-    pid, interrupted, problems = done.stdout.splitlines()
+    pid, interrupted, problems = ran(program(script)).stdout.splitlines()
     assert interrupted == "interrupted 0"
     assert problems == "()"
     _until(lambda: not Path(f"/proc/{pid}").exists())
@@ -273,8 +270,7 @@ def test_where_the_system_holds_no_limit_the_process_watches_itself() -> None:
         held = bytearray(200_000_000)
         time.sleep(10)
     """
-    done = ran(program(script))
-    assert done.returncode == 1
+    assert ran(program(script)).returncode == 1
 
 
 def test_sql_needs_a_python_to_start(monkeypatch: pytest.MonkeyPatch) -> None:

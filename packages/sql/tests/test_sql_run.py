@@ -1,7 +1,5 @@
 """What the tool `sql` gives."""
 
-from __future__ import annotations
-
 import asyncio
 from typing import Any
 
@@ -238,9 +236,7 @@ def test_declared_columns_have_their_type_in_every_run() -> None:
         ({"type": "array", "items": {"type": "integer"}}, ["x"]),
     ],
 )
-def test_a_value_that_does_not_fit_its_declared_column_fails_the_step(
-    declared: Json, value: Json
-) -> None:
+def test_a_value_unfit_for_its_declared_column_fails_the_step(declared: Json, value: Json) -> None:
     with pytest.raises(ToolError, match="its row 1 holds"):
         run("SELECT a FROM t", {"t": [{"a": None}, {"a": value}]}, {"t": {"a": declared}})
 
@@ -265,17 +261,13 @@ def test_many_rows_are_loaded_in_parts() -> None:
     rows: list[Json] = [{"n": n, "g": f"g{n % 7}", "x": n / 2} for n in range(45_000)]
     [row] = run("SELECT count(*) AS c, sum(n) AS n, count(DISTINCT g) AS g FROM t", {"t": rows})
     assert row == {"c": 45_000, "n": 45_000 * 44_999 // 2, "g": 7}
-    last = run("SELECT n FROM t", {"t": rows})[-1]
-    assert last == {"n": 44_999}
+    assert run("SELECT n FROM t", {"t": rows})[-1] == {"n": 44_999}
 
 
 SCALARS: dict[str, tuple[dict[str, Json], st.SearchStrategy[Any]]] = {
     "text": ({"type": "string"}, st.text(st.characters(exclude_categories=["Cs"]), max_size=8)),
     "whole": ({"type": "integer"}, st.integers(-(2**63), 2**63 - 1)),
-    "number": (
-        {"type": "number"},
-        st.floats(-1e100, 1e100) | st.integers(-(2**53), 2**53),
-    ),
+    "number": ({"type": "number"}, st.floats(-1e100, 1e100) | st.integers(-(2**53), 2**53)),
     "flag": ({"type": "boolean"}, st.booleans()),
     "day": ({"type": "string", "format": "date"}, st.dates().map(lambda d: d.isoformat())),
     "moment": (

@@ -1,7 +1,5 @@
 """Values that no type of a column holds exactly, and values of several types in one column."""
 
-from __future__ import annotations
-
 import re
 
 import pytest
@@ -38,9 +36,7 @@ def test_what_no_integer_column_holds_is_named(value: float) -> None:
         ("SELECT v::TIMETZ::VARCHAR AS r FROM t", [EAST], "takes times for those of UTC"),
     ],
 )
-def test_what_a_type_would_round_or_drop_without_a_word_is_refused(
-    sql: str, values: list[Json], said: str
-) -> None:
+def test_what_types_would_round_or_drop_is_refused(sql: str, values: list[Json], said: str) -> None:
     with pytest.raises(ToolError, match=re.escape(said)):
         run(sql, {"t": rows_of(values)})
 

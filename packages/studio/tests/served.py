@@ -1,7 +1,5 @@
 """A studio over scripted tools, and a browser of the tests that talks to it in this process."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import AsyncGenerator
@@ -13,11 +11,9 @@ from typing import Any
 import httpx2
 
 from tests.mcp_server.served import scripted
-from toolplan.app.app import App
+from toolplan import App, Journal, Toolbox
 from toolplan.mcp_server.http.guard import Rules
 from toolplan.planners import Planner
-from toolplan.schema.tool import Toolbox
-from toolplan.storage.journal import Journal
 from toolplan.testing import ScriptedPlanner, ScriptedTools
 from toolplan_studio._active import ActiveRuns
 from toolplan_studio._server import http_app

@@ -1,7 +1,5 @@
 """The API of the studio, as its page uses it."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any, cast
@@ -137,8 +135,7 @@ async def test_the_condition_of_a_step_is_shown_in_words_and_as_json(tmp_path: P
                 {"steps": [{"id": "look", "tool": "look", "args": {}}, pay]}
             )
             (effect,) = shown["effects"]
-            assert effect["when"] == when
-            assert effect["when_shown"] == said
+            assert (effect["when"], effect["when_shown"]) == (when, said)
             nodes = {each["id"]: each for each in shown["graph"]["nodes"]}
             assert nodes["pay"]["when_shown"] == said
             assert nodes["look"]["when_shown"] is None
@@ -179,10 +176,7 @@ async def test_runs_are_found_by_state_tool_day_and_text(tmp_path: Path) -> None
 async def test_a_tool_that_reads_can_be_tried_and_no_other(tmp_path: Path) -> None:
     async with browsing(tmp_path) as browser:
         listed = (await browser.get("tools"))["tools"]
-        assert {each["name"]: each["can_try"] for each in listed} == {
-            "people": True,
-            "send": False,
-        }
+        assert {each["name"]: each["can_try"] for each in listed} == {"people": True, "send": False}
         tried = await browser.post("tools/people/try", {"args": {"team": "${x}"}})
         assert tried["output"] == {"data": ["ann", "bob"]}
         assert browser.tools.args_of("people") == [{"team": "${x}"}]

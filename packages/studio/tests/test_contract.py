@@ -1,7 +1,5 @@
 """The OpenAPI document that the page's types are generated from is that of the server."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import subprocess

@@ -1,7 +1,5 @@
 """Decisions about runs: who may decide what, and what is refused because it has changed."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from pathlib import Path

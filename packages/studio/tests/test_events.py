@@ -1,7 +1,5 @@
 """Events as a page gets them: none is lost and none comes twice."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import AsyncIterator

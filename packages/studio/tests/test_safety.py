@@ -1,7 +1,5 @@
 """Who gets in, and what a browser is allowed to do with a response."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import stat
@@ -13,8 +11,7 @@ import pytest
 
 from packages.studio.tests.served import API, HOST, ORIGIN, TOKEN, browsing
 from tests.mcp_server.served import READS
-from toolplan.app.app import App
-from toolplan.base.errors import ToolplanError
+from toolplan import App, ToolplanError
 from toolplan.testing import ScriptedPlanner, ScriptedTools
 from toolplan_studio import CannotServe, serve
 from toolplan_studio._server import session_key
@@ -200,9 +197,7 @@ def test_the_key_is_a_file_of_its_owner_and_stays_the_same(tmp_path: Path) -> No
         session_key(None, tmp_path / "new")
 
 
-async def test_the_page_has_a_policy_without_inline_scripts_and_foreign_origins(
-    tmp_path: Path,
-) -> None:
+async def test_the_page_has_a_policy_without_inline_scripts_or_origins(tmp_path: Path) -> None:
     folder = tmp_path / "page"
     (folder / "assets").mkdir(parents=True)
     (folder / "index.html").write_text("<html><head></head><body></body></html>", "utf-8")

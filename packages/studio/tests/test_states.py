@@ -1,7 +1,5 @@
 """The states that the page shows, for each state of a run and of its steps in the journal."""
 
-from __future__ import annotations
-
 from typing import Any, get_args
 
 import pytest

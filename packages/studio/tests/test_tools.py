@@ -1,7 +1,5 @@
 """The tools of the studio: their pins, and arguments and results exactly as they are."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import cast

@@ -1,7 +1,5 @@
 """Runs that workers have: the studio sends what a person decides, and runs nothing of them."""
 
-from __future__ import annotations
-
 import asyncio
 from pathlib import Path
 
@@ -43,8 +41,7 @@ async def test_an_approval_is_sent_and_a_worker_makes_the_calls(
 async def test_calls_with_values_are_allowed_and_a_worker_makes_them(
     postgres: Server, home: Path, tmp_path: Path
 ) -> None:
-    url = postgres.schema()
-    async with working(url) as app:
+    async with working(postgres.schema()) as app:
         run = await app.workers.submit(plan_of(app, WRITE), approve="values")
         assert (await over(app, run)).status is RunState.WAITING
         async with browsing(tmp_path, app=app) as browser:
@@ -63,16 +60,14 @@ async def test_calls_with_values_are_allowed_and_a_worker_makes_them(
 async def test_a_run_that_a_worker_works_on_is_cancelled_and_resumed(
     postgres: Server, tmp_path: Path
 ) -> None:
-    url = postgres.schema()
-    async with working(url) as app:
+    async with working(postgres.schema()) as app:
         run = await app.workers.submit(
             plan_of(app, {"id": "r", "tool": "read", "args": {"seconds": 60}})
         )
         await until(lambda: "r" in app.needed_journal().load(run).steps)
         async with browsing(tmp_path, app=app) as browser:
             shown = await browser.get(f"runs/{run}")
-            assert shown["allowed"] == ["cancel"]
-            assert shown["line"]["state"] == "running"
+            assert (shown["allowed"], shown["line"]["state"]) == (["cancel"], "running")
             await browser.decide(run, kind="cancel")
             await until(lambda: status(app, run) is RunState.CANCELLED)
             assert (await browser.get(f"runs/{run}"))["allowed"] == ["resume", "replan"]
@@ -81,8 +76,7 @@ async def test_a_run_that_a_worker_works_on_is_cancelled_and_resumed(
 async def test_a_refusal_keeps_its_reason_and_no_worker_runs_it(
     postgres: Server, home: Path, tmp_path: Path
 ) -> None:
-    url = postgres.schema()
-    async with working(url) as app:
+    async with working(postgres.schema()) as app:
         plan = plan_of(app, WRITE)
         run = await app.workers.submit(plan)
         async with browsing(tmp_path, app=app) as browser:

@@ -9,7 +9,6 @@ from typing import Final
 import pytest
 from procrastinate import utils
 
-from tests.postgres import Server
 from tests.workers._office import office, over, plan_of, until, working
 from tests.workers.crew import crew
 from toolplan.events import RunState
@@ -32,7 +31,7 @@ def shift(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> fl
 
 
 async def test_a_job_is_put_back_for_now(
-    postgres: Server, shift: float, monkeypatch: pytest.MonkeyPatch
+    url: str, shift: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One that is tried again, and one whose worker hangs, are taken within seconds."""
     whole, tries = JobRunner.work, 0
@@ -45,7 +44,7 @@ async def test_a_job_is_put_back_for_now(
         await whole(runner, job)
 
     monkeypatch.setattr(JobRunner, "work", work)
-    async with working(postgres.schema()) as app:
+    async with working(url) as app:
         dispatch = dispatch_for(app)
         run = await app.workers.submit(
             plan_of(app, {"id": "a", "tool": "read", "args": {"seconds": 3.0}})
@@ -59,8 +58,8 @@ async def test_a_job_is_put_back_for_now(
         assert (await over(app, run)).status is RunState.SUCCEEDED
 
 
-async def test_runs_are_in_the_order_of_the_server(postgres: Server, shift: float) -> None:
-    with office(postgres.schema()) as app:
+async def test_runs_are_in_the_order_of_the_server(url: str, shift: float) -> None:
+    with office(url) as app:
         plan = plan_of(app, {"id": "a", "tool": "read"})
         runs = [await app.workers.submit(plan) for _ in range(2)]
         journal = dispatch_for(app).journal
@@ -74,8 +73,8 @@ async def test_runs_are_in_the_order_of_the_server(postgres: Server, shift: floa
         assert journal.prune(older_than_s=1_200, keep=0).runs == tuple(runs)
 
 
-def test_a_difference_is_named(postgres: Server, shift: float) -> None:
-    journal = SharedJournal(postgres.schema())
+def test_a_difference_is_named(url: str, shift: float) -> None:
+    journal = SharedJournal(url)
     journal.close()
     (note,) = (each for each in journal.notes if "clock" in each)
     assert f"{abs(shift):,.0f} s {'ahead of' if shift > 0 else 'behind'}" in note
@@ -83,10 +82,9 @@ def test_a_difference_is_named(postgres: Server, shift: float) -> None:
 
 @pytest.mark.skipif(not _FAKETIME, reason="libfaketime is not installed (apt: libfaketime)")
 async def test_workers_with_wrong_clocks_take_over(
-    postgres: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One clock is right; whoever takes over is an hour ahead or behind."""
-    url = postgres.schema()
     monkeypatch.setenv("TOOLPLAN_HOME", str(tmp_path))
     with office(url) as app, crew(url, tmp_path, 1) as workers:
         workers.wait_ready()

@@ -4,6 +4,7 @@ import json
 import time
 from collections.abc import Callable
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -27,53 +28,48 @@ def url(postgres: Server, home: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     return address
 
 
+@pytest.fixture
+def submit(call: Call, plan_file: Callable[[object], str]) -> Call:
+    """Give the plan of the tests to workers."""
+    return partial(call, "submit", plan_file(PLAN), "office")
+
+
 @pytest.mark.timeout(120)
 def test_a_plan_is_submitted_approved_and_run(
-    url: str, home: Path, call: Call, plan_file: Callable[[object], str]
+    url: str, home: Path, call: Call, submit: Call
 ) -> None:
-    said = call("submit", plan_file(PLAN), "office", "--json")
-    assert said.code == 0, said.err
+    said = submit("--json", code=0)
     submitted = json.loads(said.out)
     run, digest = submitted["run"], submitted["approval"]["digest"]
     assert submitted["queue"].startswith("office@")
-    other = call("approve", run, "0" * 64)
-    assert other.code == 1
+    other = call("approve", run, "0" * 64, code=1)
     assert digest in other.err
     assert f"no worker for {submitted['queue']}" in " ".join(call("runs").err.split())
-    approved = call("approve", run[:12], digest)
-    assert approved.code == 0, approved.err
-    assert "This plan changes something" in approved.err
+    assert "This plan changes something" in call("approve", run[:12], digest, code=0).err
     with crew(url, home, 1) as hired:
         hired.wait_ready()
-        waited = call("submit", plan_file(PLAN), "office", "--yes", "--wait", "--json")
-        assert waited.code == 0, waited.err
+        waited = submit("--yes", "--wait", "--json", code=0)
         assert json.loads(waited.out)["output"] == {"w": "one"}
     assert "succeeded" in call("show", run).out
 
 
-def test_a_run_without_a_worker_is_cancelled(
-    url: str, call: Call, plan_file: Callable[[object], str]
-) -> None:
-    run = json.loads(call("submit", plan_file(PLAN), "office", "--json").out)["run"]
-    said = call("cancel", run)
-    assert said.code == 0, said.err
+def test_a_run_without_a_worker_is_cancelled(url: str, call: Call, submit: Call) -> None:
+    run = submit("--json").json["run"]
+    said = call("cancel", run, code=0)
     assert f"Run {run[:8]} is cancelled." in said.err
     assert "no worker" not in call("runs").err
 
 
 @pytest.mark.timeout(120)
 def test_runs_without_a_worker_are_named_wherever_one_looks(
-    url: str, call: Call, plan_file: Callable[[object], str]
+    url: str, call: Call, submit: Call, plan_file: Callable[[object], str]
 ) -> None:
     def said_of(*words: str) -> str:
         said = call(*words)
         return " ".join((said.out + said.err).split())
 
     assert "need" not in said_of("doctor")  # nothing was given to workers yet
-    older, run = (
-        json.loads(call("submit", plan_file(PLAN), "office", "--yes", "--json").out)["run"]
-        for _ in range(2)
-    )
+    older, run = (submit("--yes", "--json").json["run"] for _ in range(2))
     for words in (("runs", "--limit", "1"), ("doctor",)):
         text = said_of(*words)
         assert "which 2 runs need" in text
@@ -82,7 +78,7 @@ def test_runs_without_a_worker_are_named_wherever_one_looks(
     shown = said_of("show", run)
     assert f"which 1 run needs: {run[:8]}. Start `toolplan worker office`" in shown
     assert "was interrupted" not in shown
-    waits = json.loads(call("submit", plan_file(PLAN), "office", "--json").out)
+    waits = submit("--json").json
     text = said_of("show", waits["run"])
     assert f"toolplan approve {waits['run'][:8]} {waits['approval']['digest']}" in text
     assert "interrupted" not in text
@@ -94,36 +90,32 @@ def test_runs_without_a_worker_are_named_wherever_one_looks(
 
 
 def test_values_are_not_asked_about_where_workers_have_the_run(
-    url: str, call: Call, plan_file: Callable[[object], str]
+    url: str, call: Call, submit: Call
 ) -> None:
-    run = json.loads(call("submit", plan_file(PLAN), "office", "--json").out)["run"]
-    said = call("resume", run, "--approve-values")
-    assert said.code == 2
+    run = submit("--json").json["run"]
+    said = call("resume", run, "--approve-values", code=2)
     assert "workers have this run" in " ".join(said.err.split())
-    said = call("resume", run, "--leave-out", "w:1")
-    assert said.code == 2
+    said = call("resume", run, "--leave-out", "w:1", code=2)
     assert "workers have this run" in " ".join(said.err.split())
     for word in ("--allow", "--deny"):
         said = call("resume", run, word, "w")
         assert said.code != 0
         assert "No call of step 'w' waits" in " ".join(said.err.split())
-    said = call("submit", plan_file(PLAN), "office", "--approve-values", "--approve", "0" * 64)
-    assert said.code == 2
+    said = submit("--approve-values", "--approve", "0" * 64, code=2)
 
 
 @pytest.mark.timeout(120)
 def test_calls_are_allowed_with_their_values(
-    url: str, home: Path, call: Call, plan_file: Callable[[object], str]
+    url: str, home: Path, call: Call, submit: Call
 ) -> None:
     with crew(url, home, 1) as hired:
         hired.wait_ready()
-        said = call("submit", plan_file(PLAN), "office", "--approve-values", "--wait", "--json")
+        said = submit("--approve-values", "--wait", "--json")
         run = json.loads(said.out)["run"]
         shown = call("show", run)
         assert "one" in shown.err
         assert f"toolplan resume {run[:8]} --allow w" in " ".join(shown.err.split())
-        allowed = call("resume", run, "--allow", "w")
-        assert allowed.code == 0, allowed.err
+        call("resume", run, "--allow", "w", code=0)
         until = time.monotonic() + 90
         while "succeeded" not in call("show", run).out:
             assert time.monotonic() < until
@@ -142,14 +134,11 @@ def test_a_toolbox_that_is_not_there_is_refused(
     url: str, call: Call, plan_file: Callable[[object], str]
 ) -> None:
     for words in (("submit", plan_file(PLAN), "offce"), ("worker", "offce")):
-        said = call(*words)
-        assert said.code == 2
+        said = call(*words, code=2)
         assert "Did you mean 'office'?" in " ".join(said.err.split())
 
 
-def test_workers_need_a_journal_in_postgres(
-    home: Path, call: Call, plan_file: Callable[[object], str]
-) -> None:
+def test_workers_need_postgres(home: Path, call: Call, plan_file: Callable[[object], str]) -> None:
     (home / "toolplan.toml").write_text(SETTINGS)
     for words in (("submit", plan_file(PLAN), "office"), ("worker", "office")):
         said = call(*words)
@@ -166,13 +155,11 @@ def test_older_runs_are_removed_from_a_database(url: str, call: Call) -> None:
             ended = to_record(RunEnded(RunState.SUCCEEDED, None, 1.0))
             journal.append(lease, [ended], lease.at, sync=True, status=RunState.SUCCEEDED)
             journal.release(lease)
-        said = call("runs", "--prune", "--keep", "4")
-        assert said.code == 0, said.err
+        said = call("runs", "--prune", "--keep", "4", code=0)
         assert "2 runs would be removed, 4 kept" in said.out
         assert len(journal.runs()) == 6
         removed = json.loads(call("runs", "--prune", "--keep", "4", "--yes", "--json").out)
         assert len(removed["runs"]) == 2
         assert len(journal.runs()) == 4
-    said = call("runs", "--backup", "copy.sqlite")
-    assert said.code == 2
+    said = call("runs", "--backup", "copy.sqlite", code=2)
     assert "pg_dump copies it" in " ".join(said.err.split())

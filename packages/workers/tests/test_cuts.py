@@ -1,7 +1,5 @@
 """Workers whose network is cut: their runs go on elsewhere, and no call is made twice."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import Generator

@@ -55,8 +55,7 @@ async def test_a_failover_parks_open_runs(
     url = standby.url("t")
     monkeypatch.setenv("TOOLPLAN_JOURNAL", url)
     async with working(url) as app:
-        dispatch = dispatch_for(app)
-        assert dispatch.fenced() == [waiting]
+        assert dispatch_for(app).fenced() == [waiting]
         digest = app.needed_journal().load(waiting).digest
         with pytest.raises(JournalError, match="moved to another server") as caught:
             await app.workers.approve(waiting, digest)

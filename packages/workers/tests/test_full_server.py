@@ -1,7 +1,5 @@
 """A server whose disk is full is named, and what workers had goes on when there is room."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

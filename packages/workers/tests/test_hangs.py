@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.postgres import Server
 from tests.workers._office import office, plan_of, status, until
 from tests.workers.crew import SETTINGS, crew
 from toolplan.events import RunState, StepStarted
@@ -17,8 +16,7 @@ _LIMITED = f"{SETTINGS}[limits.everywhere]\nread = 1\n"
 
 
 @pytest.mark.timeout(120)
-async def test_a_worker_that_stands_still_keeps_no_place(postgres: Server, tmp_path: Path) -> None:
-    url = postgres.schema()
+async def test_a_worker_that_stands_still_keeps_no_place(url: str, tmp_path: Path) -> None:
     with office(url) as app, crew(url, tmp_path, 2, _LIMITED) as workers:
         workers.wait_ready()
         journal = dispatch_for(app).journal

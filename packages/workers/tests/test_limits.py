@@ -5,7 +5,6 @@ from itertools import accumulate
 from pathlib import Path
 
 from tests.cli.calls import Call
-from tests.postgres import Server
 from tests.workers._office import ledger, office, over, plan_of, status, until, working
 from tests.workers.crew import SETTINGS, crew
 from toolplan.events import RunState
@@ -20,8 +19,7 @@ def _most(words: list[str]) -> int:
     return max(accumulate(change for _, change in changes))
 
 
-async def test_a_limit_over_workers_is_never_exceeded(postgres: Server, home: Path) -> None:
-    url = postgres.schema()
+async def test_a_limit_over_workers_is_never_exceeded(url: str, home: Path) -> None:
     with office(url) as app, crew(url, home, 3, _LIMITED) as hired:
         plan = plan_of(
             app,
@@ -41,10 +39,7 @@ async def test_a_limit_over_workers_is_never_exceeded(postgres: Server, home: Pa
     assert _most(words) == 2
 
 
-async def test_a_run_that_waits_for_a_place_says_which_and_who_has_it(
-    postgres: Server, call: Call
-) -> None:
-    url = postgres.schema()
+async def test_a_run_that_waits_for_a_place_says_which_and_who_has_it(url: str, call: Call) -> None:
     with office(url) as app:
         places = dispatch_for(app).places
         plan = plan_of(app, {"id": "a", "tool": "read", "args": {"seconds": 6.0}})
@@ -65,8 +60,7 @@ async def test_a_run_that_waits_for_a_place_says_which_and_who_has_it(
         assert dispatch_for(app).journal.rows("SELECT * FROM places", ()) == []
 
 
-async def test_places_are_leases(postgres: Server) -> None:
-    url = postgres.schema()
+async def test_places_are_leases(url: str) -> None:
     with office(url) as one, office(url) as two:
         journal = dispatch_for(one).journal
         first, second = dispatch_for(one).places, Places(dispatch_for(two).journal)

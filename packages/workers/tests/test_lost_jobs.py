@@ -2,7 +2,6 @@
 
 import pytest
 
-from tests.postgres import Server
 from tests.workers._office import no_job_is_left, office, over, plan_of, status, until, working
 from toolplan.app.app import App
 from toolplan.events import RunState
@@ -21,8 +20,8 @@ async def _submit(app: App, *, yes: bool = True) -> str:
     return await app.workers.submit(plan, yes=yes)
 
 
-async def test_a_run_without_a_job_is_put_back_once(postgres: Server) -> None:
-    with office(postgres.schema()) as app:
+async def test_a_run_without_a_job_is_put_back_once(url: str) -> None:
+    with office(url) as app:
         dispatch, queue = dispatch_for(app), app.workers.queue
         run, parked, waits = await _submit(app), await _submit(app), await _submit(app, yes=False)
         assert dispatch.put_lost(queue) == []
@@ -37,11 +36,10 @@ async def test_a_run_without_a_job_is_put_back_once(postgres: Server) -> None:
 
 
 async def test_a_worker_finds_a_run_that_has_no_job(
-    postgres: Server, home: object, monkeypatch: pytest.MonkeyPatch
+    url: str, home: object, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     del home
     monkeypatch.setattr(watch, "_LOST_EVERY", 1)
-    url = postgres.schema()
     with office(url) as app:
         run = await _submit(app)
         _execute(dispatch_for(app), "DELETE FROM procrastinate_jobs")
@@ -50,9 +48,8 @@ async def test_a_worker_finds_a_run_that_has_no_job(
             await until(lambda: no_job_is_left(dispatch_for(app)), seconds=90)
 
 
-async def test_a_job_that_is_to_be_aborted_is_put_back_as_any_other(postgres: Server) -> None:
+async def test_a_job_that_is_to_be_aborted_is_put_back_as_any_other(url: str) -> None:
     """Its worker dies before it reads the message: the next one reads it."""
-    url = postgres.schema()
     with office(url) as app:
         run = await _submit(app)
         dispatch = dispatch_for(app)

@@ -14,7 +14,6 @@ from typing import Any, Final
 import pytest
 from msgspec.structs import replace
 
-from tests.postgres import Server
 from tests.workers._office import (
     ledger,
     no_job_is_left,
@@ -109,8 +108,7 @@ def test_each_pitfall_has_its_tests(pitfall: str) -> None:
         assert name in names, test
 
 
-async def test_an_approval_waits_for_a_lease_that_another_has(postgres: Server, home: Path) -> None:
-    url = postgres.schema()
+async def test_an_approval_waits_for_a_lease_that_another_has(url: str, home: Path) -> None:
     with office(url) as other:
         plan = plan_of(other, {"id": "w", "tool": "write", "args": {"x": "one"}})
         run = await other.workers.submit(plan)
@@ -130,10 +128,8 @@ async def test_an_approval_waits_for_a_lease_that_another_has(postgres: Server, 
     assert ledger(home) == ["begin:one", "end:one"]
 
 
-async def test_calls_of_which_a_server_lost_the_intent_are_in_doubt(
-    postgres: Server, home: Path
-) -> None:
-    async with working(postgres.schema()) as app:
+async def test_calls_of_which_a_server_lost_the_intent_are_in_doubt(url: str, home: Path) -> None:
+    async with working(url) as app:
         dispatch = dispatch_for(app)
         plan = plan_of(
             app,
@@ -166,9 +162,9 @@ def _lose(app: App, run: str, kept: int) -> None:
         connection.execute("UPDATE runs SET next_seq = %s WHERE run = %s", (min(lost), run))
 
 
-async def test_a_run_of_which_a_server_lost_records_waits_for_a_person(postgres: Server) -> None:
+async def test_a_run_of_which_a_server_lost_records_waits_for_a_person(url: str) -> None:
     """As after a failover to a standby that was behind: no worker may repeat what was done."""
-    async with working(postgres.schema()) as app:
+    async with working(url) as app:
         plan = plan_of(
             app,
             {"id": "a", "tool": "read", "args": {"x": 1}},
@@ -202,7 +198,7 @@ async def test_a_run_of_which_a_server_lost_records_waits_for_a_person(postgres:
 
 @pytest.mark.parametrize("is_trusting", [False, True])
 async def test_a_worker_that_was_taken_for_dead_calls_nothing_more(
-    postgres: Server, home: Path, monkeypatch: pytest.MonkeyPatch, is_trusting: bool
+    url: str, home: Path, monkeypatch: pytest.MonkeyPatch, is_trusting: bool
 ) -> None:
     """One that does not look at its token would make the call of its successor again."""
     whole, one_at_a_time = PostgresJournal.append, threading.Lock()
@@ -219,7 +215,6 @@ async def test_a_worker_that_was_taken_for_dead_calls_nothing_more(
 
     if is_trusting:
         monkeypatch.setattr(PostgresJournal, "append", append)
-    url = postgres.schema()
     with office(url) as other:
         plan = plan_of(
             other,
@@ -242,7 +237,7 @@ async def test_a_worker_that_was_taken_for_dead_calls_nothing_more(
 
 
 async def test_a_worker_has_its_lock_before_it_takes_anything(
-    postgres: Server, monkeypatch: pytest.MonkeyPatch
+    url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen: list[bool] = []
     whole = Dispatch.join
@@ -253,26 +248,23 @@ async def test_a_worker_has_its_lock_before_it_takes_anything(
         whole(dispatch, name, number, queue)
 
     monkeypatch.setattr(Dispatch, "join", join)
-    async with working(postgres.schema()) as app:
+    async with working(url) as app:
         run = await app.workers.submit(plan_of(app, {"id": "a", "tool": "read"}))
         assert (await over(app, run, seconds=90)).status is RunState.SUCCEEDED
     assert seen == [True, True]
 
 
-async def test_a_full_worker_takes_what_waits(
-    postgres: Server, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_full_worker_takes_what_waits(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """It does not wait for its next look, or for a notice, which came while it was full."""
     monkeypatch.setattr(queues, "_POLL_S", 3600.0)
-    async with working(postgres.schema(), concurrency=1) as app:
+    async with working(url, concurrency=1) as app:
         plan = plan_of(app, {"id": "a", "tool": "read", "args": {"seconds": 0.2}})
         runs = [await app.workers.submit(plan) for _ in range(5)]
         for run in runs:
             assert (await over(app, run, seconds=90)).status is RunState.SUCCEEDED
 
 
-async def test_a_run_that_is_parked_is_woken_by_a_person(postgres: Server) -> None:
-    url = postgres.schema()
+async def test_a_run_that_is_parked_is_woken_by_a_person(url: str) -> None:
     with office(url) as app:
         run = await app.workers.submit(plan_of(app, {"id": "a", "tool": "read"}))
         dispatch_for(app).park(run, "a reason")
@@ -283,9 +275,8 @@ async def test_a_run_that_is_parked_is_woken_by_a_person(postgres: Server) -> No
             assert (await over(app, run, seconds=90)).status is RunState.SUCCEEDED
 
 
-async def test_a_call_that_waits_for_a_slot_has_no_intent(postgres: Server, home: Path) -> None:
+async def test_a_call_that_waits_for_a_slot_has_no_intent(url: str, home: Path) -> None:
     """Who dies meanwhile leaves nothing in doubt."""
-    url = postgres.schema()
     with office(url) as other:
         dispatch = dispatch_for(other)
         assert dispatch.places.take("write", 1) == 0

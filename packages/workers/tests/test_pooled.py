@@ -1,7 +1,5 @@
 """A journal behind a pool that shares sessions between clients is refused by name."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import socket
@@ -77,5 +75,4 @@ def test_a_pool_is_named_and_no_table_is_made(
             SharedJournal(address)
         assert error.value.code == "journal-pooled"
         assert "without the pool" in (error.value.help or "")
-    direct = SharedJournal(postgres.schema())
-    direct.close()
+    SharedJournal(postgres.schema()).close()

@@ -1,7 +1,5 @@
 """What holds for the journal in Postgres alone: its server, its connections, its clock."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import subprocess
@@ -106,9 +104,7 @@ def test_the_library_is_loaded_only_for_an_address(tmp_path: Any) -> None:
         ("postgres://ann@127.0.0.1:1/runs?pass={}", "journal-address"),
     ],
 )
-def test_no_error_shows_a_password(
-    address: str, code: str, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_errors_show_no_password(address: str, code: str, caplog: pytest.LogCaptureFixture) -> None:
     with pytest.raises(JournalError) as caught:
         SharedJournal(address.format("s3cret"))
     assert caught.value.code == code
@@ -136,9 +132,7 @@ def test_a_server_that_does_not_run_is_named(postgres: Server, tables: Tables) -
 # Its tables
 
 
-def test_a_newer_version_and_tables_of_another_program_are_refused(
-    postgres: Server, tables: Tables
-) -> None:
+def test_newer_versions_and_tables_of_others_are_refused(postgres: Server, tables: Tables) -> None:
     opened(tables).close()
     tables.execute(f"UPDATE toolplan_schema SET version = {len(MIGRATIONS) + 1}")
     with pytest.raises(JournalError, match="this program knows") as caught:
@@ -355,9 +349,7 @@ def test_what_was_committed_unseen_is_not_written_twice(tables: Tables) -> None:
     assert caught.value.code == "run-exists"
 
 
-def test_a_run_with_a_name_that_is_taken_is_refused_although_a_connection_was_lost(
-    tables: Tables,
-) -> None:
+def test_a_taken_name_of_a_run_is_refused_although_a_connection_was_lost(tables: Tables) -> None:
     opened(tables).accept("r", "digest", RECORD, first())
     journal = opened(tables)
     tables.execute(
@@ -369,9 +361,7 @@ def test_a_run_with_a_name_that_is_taken_is_refused_although_a_connection_was_lo
     assert caught.value.code == "run-exists"
 
 
-def test_a_server_that_restarts_between_two_calls_is_not_noticed(
-    postgres: Server, tables: Tables
-) -> None:
+def test_a_restart_between_two_calls_is_not_noticed(postgres: Server, tables: Tables) -> None:
     journal = opened(tables)
     lease = journal.accept("r", "digest", RECORD, first())
     for at in range(1, 4):
@@ -421,9 +411,7 @@ def test_a_run_and_what_belongs_to_it_are_committed_together(tables: Tables) -> 
     assert caught.value.code == "run-exists"
 
 
-def test_connections_are_lent_up_to_a_bound(
-    tables: Tables, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_connections_are_lent_to_a_bound(tables: Tables, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connections, "_PATIENCE_S", 0.01)
     journal = opened(tables)
     with ExitStack() as lent:

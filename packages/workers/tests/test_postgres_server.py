@@ -1,7 +1,5 @@
 """The server of the tests: it ends with the tests, however they end."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import time

@@ -1,7 +1,5 @@
 """The tables of the queue follow the version of its library."""
 
-from __future__ import annotations
-
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
@@ -10,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from tests.postgres import Server
 from tests.workers._office import office, over, plan_of, working
 from toolplan.events import RunState
 from toolplan.storage.journal import JournalError, open_journal
@@ -56,14 +53,12 @@ def later(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
     return has
 
 
-def test_new_tables_need_no_migration(postgres: Server) -> None:
-    url = postgres.schema()
+def test_new_tables_need_no_migration(url: str) -> None:
     _dispatch(url)
     assert _applied(url) == {*migrations()}
 
 
-def test_many_processes_apply_each_migration_once(postgres: Server, later: Any) -> None:
-    url = postgres.schema()
+def test_many_processes_apply_each_migration_once(url: str, later: Any) -> None:
     _dispatch(url)
     later(_PRE, _POST, _LAST)
     with ThreadPoolExecutor(6) as threads:
@@ -72,8 +67,7 @@ def test_many_processes_apply_each_migration_once(postgres: Server, later: Any) 
     assert _read(url, "SELECT count(*) FROM pg_tables WHERE tablename ~ '^step_'") >= [3]
 
 
-def test_what_breaks_earlier_versions_waits_for_their_workers(postgres: Server, later: Any) -> None:
-    url = postgres.schema()
+def test_what_breaks_earlier_versions_waits_for_their_workers(url: str, later: Any) -> None:
     _dispatch(url)
     _read(url, "INSERT INTO workers VALUES ('an older one', '1', 'office@1') RETURNING name")
     later(_PRE, _POST)
@@ -85,8 +79,7 @@ def test_what_breaks_earlier_versions_waits_for_their_workers(postgres: Server, 
     assert {_POST, _LAST} <= _applied(url)
 
 
-def test_tables_of_a_later_version_are_refused(postgres: Server, later: Any) -> None:
-    url = postgres.schema()
+def test_tables_of_a_later_version_are_refused(url: str, later: Any) -> None:
     later(_PRE)
     _dispatch(url)
     later()
@@ -99,9 +92,8 @@ def test_tables_of_a_later_version_are_refused(postgres: Server, later: Any) -> 
     assert refused.value.code == "journal-newer"
 
 
-async def test_tables_that_nobody_noted_are_those_of_the_least_version(postgres: Server) -> None:
+async def test_tables_that_nobody_noted_are_those_of_the_least_version(url: str) -> None:
     """As earlier versions of toolplan made them; runs go on over them."""
-    url = postgres.schema()
     await asyncio.to_thread(_dispatch, url)
     await asyncio.to_thread(_read, url, "DROP TABLE queue_migrations; SELECT 1")
     with office(url) as app:
@@ -111,9 +103,8 @@ async def test_tables_that_nobody_noted_are_those_of_the_least_version(postgres:
     assert _applied(url) == {*migrations()}
 
 
-async def test_the_migrations_of_the_library_give_tables_that_work(postgres: Server) -> None:
+async def test_the_migrations_of_the_library_give_tables_that_work(url: str) -> None:
     """From its first version, by its own files, to what the installed one needs."""
-    url = postgres.schema()
     first = next(iter(migrations()))
     await asyncio.to_thread(_read, url, migrations()[first].read_text() + "; SELECT 1")
     noted = f"CREATE TABLE queue_migrations AS SELECT '{first}' AS name; SELECT 1"

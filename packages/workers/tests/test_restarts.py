@@ -1,7 +1,5 @@
 """Runs go on while the server of their journal crashes and starts again."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
 import time

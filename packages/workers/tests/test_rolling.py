@@ -23,10 +23,7 @@ def test_another_version_of_a_tool_is_another_queue() -> None:
     assert queue_of("office", one) != queue_of("home", one)
 
 
-async def test_a_worker_whose_tools_are_described_otherwise_continues_a_run(
-    postgres: Server,
-) -> None:
-    url = postgres.schema()
+async def test_a_worker_whose_tools_are_described_otherwise_continues_a_run(url: str) -> None:
     other = {"toolboxes": {"office": {"tools": ["tests.workers.version_tools:REWORDED"]}}}
     old = {"toolboxes": {"office": {"tools": ["tests.workers.version_tools:READS"]}}}
     with office(url, **old) as app:
@@ -39,10 +36,7 @@ async def test_a_worker_whose_tools_are_described_otherwise_continues_a_run(
         assert app.needed_journal().load(run).digest == plan.digest
 
 
-async def test_a_worker_with_other_tools_leaves_a_run_alone_and_the_run_is_named(
-    postgres: Server,
-) -> None:
-    url = postgres.schema()
+async def test_a_worker_with_other_tools_leaves_a_run_alone_and_names_it(url: str) -> None:
     other = {"toolboxes": {"office": {"tools": ["toolplan_demo:TOOLS"]}}}
     with office(url) as app:
         run = await app.workers.submit(plan_of(app, {"id": "a", "tool": "read"}))
@@ -54,8 +48,7 @@ async def test_a_worker_with_other_tools_leaves_a_run_alone_and_the_run_is_named
             assert (await over(app, run)).status is RunState.SUCCEEDED
 
 
-async def test_workers_leave_one_after_another_under_load(postgres: Server, home: Path) -> None:
-    url = postgres.schema()
+async def test_workers_leave_one_after_another_under_load(url: str, home: Path) -> None:
     with office(url) as app, crew(url, home, 2) as hired:
         await asyncio.to_thread(hired.wait_ready)
         runs = [
@@ -90,9 +83,8 @@ async def test_a_new_version_replaces_the_old_one_under_load(
 
 
 async def test_a_run_that_ends_each_of_its_workers_is_parked_with_the_reason(
-    postgres: Server, home: Path
+    url: str, home: Path
 ) -> None:
-    url = postgres.schema()
     with office(url) as app:
         dispatch = dispatch_for(app)
         run = await app.workers.submit(plan_of(app, {"id": "d", "tool": "die"}))
@@ -113,11 +105,8 @@ async def test_a_run_that_ends_each_of_its_workers_is_parked_with_the_reason(
 
 
 @pytest.mark.timeout(150)
-async def test_a_run_that_ends_its_workers_takes_no_neighbour_along(
-    postgres: Server, home: Path
-) -> None:
+async def test_a_run_that_ends_its_workers_takes_no_neighbour_along(url: str, home: Path) -> None:
     """Healthy runs beside it succeed, and only the guilty one is parked."""
-    url = postgres.schema()
     with office(url) as app:
         dispatch = dispatch_for(app)
         slow = plan_of(app, {"id": "r", "tool": "read", "args": {"seconds": 2.0}})

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.postgres import Server
 from tests.workers._office import (
     ledger,
     no_job_is_left,
@@ -16,18 +15,15 @@ from tests.workers._office import (
     until,
     working,
 )
-from toolplan.app.app import App
+from toolplan import App, ApprovalRequired, JournalError
 from toolplan.engine import CannotRun, Leaving
 from toolplan.events import CallDecided, RunApproved, RunEnded, RunState
-from toolplan.policy.approval import ApprovalRequired
-from toolplan.storage.journal import JournalError
 from toolplan_workers.queue.dispatch import lock_of
 from toolplan_workers.watch import Watch
 from toolplan_workers.worker import dispatch_for
 
 
-async def test_a_run_is_taken_by_a_worker(postgres: Server) -> None:
-    url = postgres.schema()
+async def test_a_run_is_taken_by_a_worker(url: str) -> None:
     async with working(url) as app:
         assert not app.workers.stranded()
         plan = plan_of(
@@ -38,15 +34,11 @@ async def test_a_run_is_taken_by_a_worker(postgres: Server) -> None:
         run = await app.workers.submit(plan)
         events = [event async for event in app.workers.follow(run)]
         assert isinstance(events[-1], RunEnded)
-        done = app.needed_journal().load(run)
-        assert done.output == {"b": 1}
+        assert app.needed_journal().load(run).output == {"b": 1}
         await until(lambda: no_job_is_left(dispatch_for(app)))
 
 
-async def test_an_approval_from_elsewhere_starts_a_run_that_waits(
-    postgres: Server, home: Path
-) -> None:
-    url = postgres.schema()
+async def test_an_approval_from_elsewhere_starts_a_run_that_waits(url: str, home: Path) -> None:
     async with working(url) as app:
         plan = plan_of(app, {"id": "w", "tool": "write", "args": {"x": "one"}})
         run = await app.workers.submit(plan)
@@ -66,10 +58,7 @@ async def test_an_approval_from_elsewhere_starts_a_run_that_waits(
     assert ledger(home) == ["begin:one", "end:one"]
 
 
-async def test_a_run_is_cancelled_from_elsewhere_wherever_it_is(
-    postgres: Server, home: Path
-) -> None:
-    url = postgres.schema()
+async def test_a_run_is_cancelled_from_elsewhere_wherever_it_is(url: str, home: Path) -> None:
     with office(url) as app:
         plan = plan_of(app, {"id": "r", "tool": "read", "args": {"seconds": 60}})
         waiting = await app.workers.submit(plan)
@@ -87,8 +76,8 @@ async def test_a_run_is_cancelled_from_elsewhere_wherever_it_is(
             ]
 
 
-async def test_a_run_without_a_worker_is_cancelled_here(postgres: Server) -> None:
-    with office(postgres.schema()) as app:
+async def test_a_run_without_a_worker_is_cancelled_here(url: str) -> None:
+    with office(url) as app:
         plan = plan_of(app, {"id": "a", "tool": "read"})
         runs = [await app.workers.submit(plan) for _ in range(2)]
         assert [*dispatch_for(app).stranded()] == runs
@@ -100,10 +89,10 @@ async def test_a_run_without_a_worker_is_cancelled_here(postgres: Server) -> Non
 
 
 async def test_a_process_that_works_cancels_runs_and_works_on(
-    postgres: Server, caplog: pytest.LogCaptureFixture
+    url: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The connections of its queue are those of the worker: `cancel` closes none of them."""
-    async with working(postgres.schema()) as app:
+    async with working(url) as app:
         dispatch = dispatch_for(app)
         plan = plan_of(app, {"id": "r", "tool": "read", "args": {"seconds": 60}})
         runs = [await app.workers.submit(plan) for _ in range(3)]
@@ -120,8 +109,7 @@ async def test_a_process_that_works_cancels_runs_and_works_on(
     assert not [each for each in caplog.records if each.name.startswith("toolplan_workers")]
 
 
-async def test_a_worker_that_leaves_hands_its_run_to_another(postgres: Server, home: Path) -> None:
-    url = postgres.schema()
+async def test_a_worker_that_leaves_hands_its_run_to_another(url: str, home: Path) -> None:
     leaving = Leaving(10.0)
     with office(url) as app:
         plan = plan_of(
@@ -140,9 +128,8 @@ async def test_a_worker_that_leaves_hands_its_run_to_another(postgres: Server, h
     assert ledger(home) == ["begin:a", "end:a", "begin:b", "end:b"]
 
 
-async def test_a_run_whose_end_was_not_kept_is_run_to_its_end_by_another(postgres: Server) -> None:
+async def test_a_run_whose_end_was_not_kept_is_run_to_its_end_by_another(url: str) -> None:
     """Its engine knows the result, and its lease was lost before that was written."""
-    url = postgres.schema()
     async with working(url) as app:
         plan = plan_of(app, {"id": "r", "tool": "read", "args": {"x": 1, "seconds": 1.0}})
         run = await app.workers.submit(plan)
@@ -154,11 +141,8 @@ async def test_a_run_whose_end_was_not_kept_is_run_to_its_end_by_another(postgre
         await until(lambda: no_job_is_left(dispatch_for(app)))
 
 
-async def test_a_job_that_is_put_back_to_a_worker_that_has_it_harms_nothing(
-    postgres: Server,
-) -> None:
+async def test_a_job_that_is_put_back_to_a_worker_that_has_it_harms_nothing(url: str) -> None:
     """Watches may be wrong about who is dead, and put a job back twice."""
-    url = postgres.schema()
     async with working(url) as app:
         dispatch = dispatch_for(app)
         plan = plan_of(app, {"id": "r", "tool": "read", "args": {"x": 1, "seconds": 3.0}})
@@ -173,8 +157,7 @@ async def test_a_job_that_is_put_back_to_a_worker_that_has_it_harms_nothing(
         assert not placement.parked
 
 
-async def test_a_decision_about_no_call_in_doubt_is_refused(postgres: Server) -> None:
-    url = postgres.schema()
+async def test_a_decision_about_no_call_in_doubt_is_refused(url: str) -> None:
     with office(url) as app:
         plan = plan_of(app, {"id": "w", "tool": "write", "args": {"x": "one"}})
         run = await app.workers.submit(plan)
@@ -183,8 +166,7 @@ async def test_a_decision_about_no_call_in_doubt_is_refused(postgres: Server) ->
         assert not dispatch_for(app).messages(run)
 
 
-async def test_a_call_in_doubt_is_decided_from_elsewhere(postgres: Server, home: Path) -> None:
-    url = postgres.schema()
+async def test_a_call_in_doubt_is_decided_from_elsewhere(url: str, home: Path) -> None:
     leaving = Leaving(0.0)
     with office(url) as app:
         plan = plan_of(app, {"id": "w", "tool": "write", "args": {"x": "a", "seconds": 30}})
@@ -204,8 +186,8 @@ async def test_a_call_in_doubt_is_decided_from_elsewhere(postgres: Server, home:
     assert ledger(home) == ["begin:a"]
 
 
-async def test_a_run_without_a_worker_is_named(postgres: Server) -> None:
-    with office(postgres.schema()) as app:
+async def test_a_run_without_a_worker_is_named(url: str) -> None:
+    with office(url) as app:
         plan = plan_of(app, {"id": "a", "tool": "read"})
         run = await app.workers.submit(plan)
         found = dispatch_for(app).without_worker([run])
@@ -214,9 +196,8 @@ async def test_a_run_without_a_worker_is_named(postgres: Server) -> None:
         assert dispatch_for(app).stranded() == found
 
 
-async def test_a_run_of_workers_that_died_unseen_is_named(postgres: Server) -> None:
+async def test_a_run_of_workers_that_died_unseen_is_named(url: str) -> None:
     """Nobody was there to see that the last of them died."""
-    url = postgres.schema()
     with office(url) as app:
         dispatch = dispatch_for(app)
         run = await app.workers.submit(plan_of(app, {"id": "a", "tool": "read"}))
@@ -231,8 +212,8 @@ async def test_a_run_of_workers_that_died_unseen_is_named(postgres: Server) -> N
         assert dispatch.stranded() == dispatch.without_worker([run]) == {run: app.workers.queue}
 
 
-async def test_a_job_whose_end_was_lost_is_put_back(postgres: Server) -> None:
-    with office(postgres.schema()) as app:
+async def test_a_job_whose_end_was_lost_is_put_back(url: str) -> None:
+    with office(url) as app:
         dispatch = dispatch_for(app)
         run = await app.workers.submit(plan_of(app, {"id": "a", "tool": "read"}))
         with dispatch.journal.transaction() as connection:
@@ -256,8 +237,7 @@ async def test_a_job_whose_end_was_lost_is_put_back(postgres: Server) -> None:
             await dispatch.queue.close()
 
 
-async def test_a_worker_has_few_connections(postgres: Server) -> None:
-    url = postgres.schema()
+async def test_a_worker_has_few_connections(url: str) -> None:
     async with working(f"{url}&application_name=counted") as app:
         plan = plan_of(app, {"id": "a", "tool": "read", "args": {"seconds": 0.05}})
         with office(url) as elsewhere:

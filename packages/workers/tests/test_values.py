@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 
-from tests.postgres import Server
 from tests.workers._office import (
     ledger,
     no_job_is_left,
@@ -16,9 +15,7 @@ from tests.workers._office import (
     until,
     working,
 )
-from toolplan.app.app import App
-from toolplan.base.errors import ToolplanError
-from toolplan.engine import CannotRun
+from toolplan import App, CannotRun, ToolplanError
 from toolplan.events import ApprovalStaged, CallWaiting, ConsentGiven, RunState
 from toolplan.plan.path import Json
 from toolplan.policy.consent import Consent, ValueApproval
@@ -36,10 +33,7 @@ def _plan(app: App, *, items: bool = False) -> Any:
     return plan_of(app, {"id": "a", "tool": "read", "args": {"x": 7}}, write)
 
 
-async def test_calls_wait_with_their_values_and_are_allowed_from_elsewhere(
-    postgres: Server, home: Path
-) -> None:
-    url = postgres.schema()
+async def test_calls_wait_with_their_values_and_are_allowed_elsewhere(url: str, home: Path) -> None:
     async with working(url) as app:
         plan = _plan(app, items=True)
         run = await app.workers.submit(plan, approve="values")
@@ -65,10 +59,8 @@ async def test_calls_wait_with_their_values_and_are_allowed_from_elsewhere(
     assert sorted(ledger(home)) == ["begin:p7", "begin:q7", "end:p7", "end:q7"]
 
 
-async def test_a_refused_call_is_not_made_and_the_reason_is_kept(
-    postgres: Server, home: Path
-) -> None:
-    async with working(postgres.schema()) as app:
+async def test_a_refused_call_is_not_made_and_its_reason_kept(url: str, home: Path) -> None:
+    async with working(url) as app:
         run = await app.workers.submit(_plan(app), approve=ValueApproval())
         assert (await over(app, run)).status is RunState.WAITING
         await app.workers.decide(run, deny=["w"], reason="not today")
@@ -79,8 +71,8 @@ async def test_a_refused_call_is_not_made_and_the_reason_is_kept(
     assert ledger(home) == []
 
 
-async def test_nobody_can_be_asked_by_a_worker(postgres: Server) -> None:
-    with office(postgres.schema()) as app:
+async def test_nobody_can_be_asked_by_a_worker(url: str) -> None:
+    with office(url) as app:
         asked = ValueApproval(lambda _: True)
         with pytest.raises(ToolplanError, match="Nobody can be asked"):
             await app.workers.submit(_plan(app), approve=asked)

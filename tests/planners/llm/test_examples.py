@@ -6,12 +6,10 @@ import json
 
 import pytest
 
-from toolplan import Tool, Toolbox
-from toolplan.compiler import compile_plan
+from toolplan import Effects, Tool, Toolbox, compile_plan
 from toolplan.plan.model import Ref
 from toolplan.plan.path import Json
 from toolplan.planners.llm._prompt import example_plans, own_examples
-from toolplan.schema.tool import Effects
 from toolplan_demo import TOOLS
 
 TEXT: Json = {"type": "string"}

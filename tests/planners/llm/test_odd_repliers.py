@@ -1,7 +1,5 @@
 """Odd ways in which models and endpoints reply: each is the right plan, or a clear error."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import Sequence
@@ -20,10 +18,9 @@ from tests.doubles.model_replies import (
     Served,
 )
 from tests.doubles.model_server import ScriptedModelServer
-from toolplan import App
+from toolplan import App, Plan
 from toolplan.plan.canonical import load
 from toolplan.plan.comparison import compare_plans
-from toolplan.plan.model import Plan
 from toolplan.plan.path import Json
 from toolplan.planners import Clarification, Draft, LLMPlanner, Refusal
 from toolplan.providers import ModelError, open_model

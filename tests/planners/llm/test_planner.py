@@ -1,18 +1,15 @@
 """Planning with a model that is scripted."""
 
-from __future__ import annotations
-
 import asyncio
 import json
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
-from toolplan import Tool, Toolbox, ToolError, approve
-from toolplan.app.app import App
-from toolplan.compiler import compile_plan
+from toolplan import App, Tool, Toolbox, ToolError, approve, compile_plan
 from toolplan.plan.model import Literal, Step, Value
 from toolplan.plan.path import Json
 from toolplan.planners import (
@@ -21,7 +18,6 @@ from toolplan.planners import (
     Draft,
     DraftText,
     LLMPlanner,
-    OnText,
     Proposal,
     Question,
 )
@@ -190,8 +186,7 @@ def test_what_a_tool_said_never_reaches_the_model() -> None:
     planner = LLMPlanner(model)
     asked = asyncio.run(App(with_call(fails), planner).ask("what?", today=TODAY))
     assert not asked.succeeded
-    feedback = model.requests[1].messages[-1].text
-    assert "step 'f': `tool-error`" in feedback
+    assert "step 'f': `tool-error`" in model.requests[1].messages[-1].text
     assert "IGNORE" not in "".join(m.text for request in model.requests for m in request.messages)
 
 
@@ -242,8 +237,7 @@ def test_a_model_for_kirha_plans_gets_its_own_words() -> None:
     )
     model = ScriptedModel(reply)
     planner = LLMPlanner(model, style="kirha", instructions="Be brief.")
-    asked = asyncio.run(App(TOOLS, planner).plan("what?", today=TODAY))
-    assert asked.plan is not None
+    assert asyncio.run(App(TOOLS, planner).plan("what?", today=TODAY)).plan is not None
     system, user = model.requests[0].messages
     assert system.text.startswith("# Instructions\nBe brief.\n\n# Available tools\n<tools>\n[")
     assert system.text.endswith("\n</tools>")
@@ -256,8 +250,7 @@ def test_steps_are_seen_while_they_are_written() -> None:
     seen: list[Step] = []
     planner = LLMPlanner(ScriptedModel([[Text(GOOD[:-2]), Text(GOOD[-2:]), Ended("m", Usage(1))]]))
     app = App(TOOLS, planner)
-    asked = asyncio.run(app.plan("what?", today=TODAY, on_step=seen.append))
-    assert asked.plan is not None
+    assert asyncio.run(app.plan("what?", today=TODAY, on_step=seen.append)).plan is not None
     assert [step.id for step in seen] == ["f", "s"]
 
 
@@ -318,8 +311,7 @@ def test_steps_that_only_read_start_while_the_plan_is_written() -> None:
 
 def test_an_eager_plan_that_is_wrong_is_asked_for_again() -> None:
     wrong = GOOD.replace('"has_contaminants"', '"with_contaminants"')
-    planner = LLMPlanner(ScriptedModel([wrong, GOOD]))
-    app = App(TOOLS, planner)
+    app = App(TOOLS, LLMPlanner(ScriptedModel([wrong, GOOD])))
     asked = asyncio.run(app.ask("what?", today=TODAY, eager=True))
     assert asked.succeeded
     assert len(asked.attempts) == 2
@@ -331,15 +323,8 @@ class AsksBack:
     def __init__(self, inner: LLMPlanner) -> None:
         self._inner = inner
 
-    async def propose(
-        self,
-        question: Question,
-        tools: Toolbox,
-        attempts: Sequence[Attempt],
-        *,
-        on_text: OnText | None = None,
-    ) -> Proposal:
-        await self._inner.propose(question, tools, attempts, on_text=on_text)
+    async def propose(self, *given: Any, **options: Any) -> Proposal:
+        await self._inner.propose(*given, **options)
         return Clarification("Shall it be done?")
 
 
@@ -452,8 +437,7 @@ def test_what_a_statement_cannot_bind_goes_back_as_a_diagnostic() -> None:
         return json.dumps({"toolplan": 1, "steps": steps})
 
     model = ScriptedModel([plan("haulier_name"), plan("carrier")])
-    asked = asyncio.run(App(tools, LLMPlanner(model)).ask("?", today=TODAY))
-    assert asked.succeeded
+    assert asyncio.run(App(tools, LLMPlanner(model)).ask("?", today=TODAY)).succeeded
     assert "\nsql(sql: str, tables?" in model.requests[0].messages[0].text
     assert "carrier: str | null" in model.requests[0].messages[0].text
     feedback = model.requests[1].messages[-1].text

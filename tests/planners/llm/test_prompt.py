@@ -31,8 +31,7 @@ GOOD = '{"toolplan": 1, "steps": [{"id": "a", "tool": "bookings", "args": {"mont
 @toolplan.tool(effects="read")
 def bookings(
     month: Annotated[
-        str,
-        Field(description="The month, as 2026-10. Not a day.", pattern=r"^\d{4}-\d{2}$"),
+        str, Field(description="The month, as 2026-10. Not a day.", pattern=r"^\d{4}-\d{2}$")
     ],
     state: Annotated[
         Literal["open", "paid"] | None, Field(description="Only bookings in this state")
@@ -78,9 +77,7 @@ TIMES = [
 
 
 @pytest.mark.parametrize(("question", "said"), TIMES)
-def test_each_time_of_the_question_is_said_with_what_is_unclear_about_it(
-    question: str, said: str
-) -> None:
+def test_each_time_of_the_question_is_said_with_what_is_unclear(question: str, said: str) -> None:
     model = ScriptedModel(GOOD)
     asked = LLMPlanner(model).propose(Question(question, "2025-10-12"), Toolbox([bookings]), ())
     asyncio.run(asked)
@@ -235,9 +232,7 @@ def test_the_form_of_a_reply_keeps_what_an_argument_says(case: str, small: bool)
         ({"anyOf": [{"enum": ["x"]}, NULL], "default": None}, True, True),
     ],
 )
-def test_null_that_means_what_leaving_out_means_is_not_offered(
-    argument: Json, *, needed: bool, kept: bool
-) -> None:
+def test_null_meaning_left_out_is_not_offered(argument: Json, *, needed: bool, kept: bool) -> None:
     object_: dict[str, Json] = {
         "type": "object",
         "properties": {"a": argument},

@@ -1,7 +1,5 @@
 """What a refused plan changes in the next request, and what stands where no plan passes."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 

@@ -1,7 +1,5 @@
 """Tools as lines of types."""
 
-from __future__ import annotations
-
 from toolplan import Tool
 from toolplan.plan.path import Json
 from toolplan.planners.llm import signature_text

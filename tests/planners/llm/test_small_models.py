@@ -1,20 +1,16 @@
 """The form of replies of small models."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from typing import Any
 
 import pytest
 
-from toolplan import App
-from toolplan.app.app import AskResult
+from toolplan import App, AskResult, Tool, Toolbox
 from toolplan.plan.path import Json
 from toolplan.planners import Clarification, LLMPlanner, Question
 from toolplan.planners.llm._plan_schema import plan_schema
 from toolplan.schema import Schema
-from toolplan.schema.tool import Tool, Toolbox
 from toolplan.testing.model import ScriptedModel
 from toolplan_demo import TOOLS
 
@@ -141,9 +137,7 @@ def asked_of(question: str, *replies: str) -> tuple[AskResult, ScriptedModel]:
         ("three open customers", {"country", "limit", "is_open"}),
     ],
 )
-def test_the_form_offers_the_filters_that_the_question_may_mean(
-    question: str, filters: set[str]
-) -> None:
+def test_the_form_offers_filters_the_question_may_mean(question: str, filters: set[str]) -> None:
     _, model = asked_of(question, drafted(customers()))
     schema: Any = model.requests[0].schema
     step = schema["properties"]["steps"]["items"]["anyOf"][0]

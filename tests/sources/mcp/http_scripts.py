@@ -1,7 +1,5 @@
 """An MCP server over HTTP whose answers a test writes, word for word."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import socket

@@ -1,7 +1,5 @@
 """Servers for the tests: scripted ones over stdio, and SDK servers in this process."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import sys

@@ -1,7 +1,5 @@
 """Calls: results, failures, progress, time limits, cancellation, and what servers ask for."""
 
-from __future__ import annotations
-
 import asyncio
 import base64
 import json
@@ -26,11 +24,9 @@ from tests.sources.mcp.scripts import (
     serving,
     text,
 )
-from toolplan.compiler import compile_plan
-from toolplan.engine import run
+from toolplan import ExecutionPlan, compile_plan, run
 from toolplan.events import Event, StepProgressed
 from toolplan.plan.path import Json
-from toolplan.policy.execution_plan import ExecutionPlan
 from toolplan.schema.tool import OutcomeUnknown, Toolbox, ToolError, ToolObjectError
 from toolplan.tools.mcp import (
     LocalServer,
@@ -194,9 +190,7 @@ async def test_an_idempotency_key_goes_with_the_call(tmp_path: Path) -> None:
     assert "toolplan/idempotency-key" not in by_hand["params"].get("_meta", {})
 
 
-def test_a_secret_reaches_the_process_and_nothing_else(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_secret_reaches_only_the_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Behaviours 3.4, 5: no secret in arguments, errors, events or tools."""
     monkeypatch.setenv("UNNAMED", "not inherited")
     notices: list[Notice] = []

@@ -20,10 +20,8 @@ from tests.sources.mcp.scripts import (
     one_page,
     text,
 )
-from toolplan.compiler import compile_plan
-from toolplan.engine import run
+from toolplan import Toolbox, ToolError, ToolObjectError, compile_plan, run
 from toolplan.events import StepState
-from toolplan.schema.tool import Toolbox, ToolError, ToolObjectError
 from toolplan.tools.mcp import Notice, ToolsChanged, connected, connected_here
 from toolplan.tools.pins import Pins
 
@@ -114,9 +112,7 @@ async def test_a_change_in_the_middle_of_a_session_stops_the_next_call(field: st
 
 
 @pytest.mark.parametrize("field", MUTATIONS)
-def test_a_change_between_sessions_stops_plans_until_it_is_accepted(
-    field: str, tmp_path: Path
-) -> None:
+def test_a_change_between_sessions_stops_plans_until_accepted(field: str, tmp_path: Path) -> None:
     """S24: 12 fields of 30 tools against the lock file: 360 of 360 stopped."""
     path = tmp_path / "toolplan.lock.json"
     with connected({"it": Changeable(*tools()).server()}) as source:

@@ -1,7 +1,5 @@
 """Servers that die: noticed at once, nothing sent twice, the others left alone."""
 
-from __future__ import annotations
-
 import asyncio
 import sys
 import threading
@@ -15,12 +13,9 @@ import pytest
 from benchmarks import mcp_ledger
 from benchmarks.processes import is_alive, kill_own, process
 from tests.sources.mcp.scripts import Scripted, call, called, listed_tool, one_page, text
-from toolplan.compiler import compile_plan
-from toolplan.engine import run
+from toolplan import OutcomeUnknown, Toolbox, approve, compile_plan, run
 from toolplan.events import Run, StepState
 from toolplan.plan.path import Json
-from toolplan.policy.approval import approve
-from toolplan.schema.tool import OutcomeUnknown, Toolbox
 from toolplan.tools.mcp import (
     HttpServer,
     Notice,

@@ -1,7 +1,5 @@
 """The demo domain as a real MCP server; `tests/cli/test_sources.py` asks it questions."""
 
-from __future__ import annotations
-
 import datetime
 import socket
 import subprocess

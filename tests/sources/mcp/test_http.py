@@ -188,8 +188,5 @@ def sse() -> Generator[str, None, None]:
 
 
 def test_the_older_transport_works() -> None:
-    with (
-        sse() as address,
-        connected({"old": HttpServer(address, transport="sse")}) as source,
-    ):
+    with sse() as address, connected({"old": HttpServer(address, transport="sse")}) as source:
         assert call(source.toolbox(), "old.add", n=1) == 2

@@ -1,7 +1,5 @@
 """A server that does not answer holds up no other one: it is named, and its tools come later."""
 
-from __future__ import annotations
-
 import sys
 import threading
 from pathlib import Path
@@ -77,10 +75,7 @@ def test_without_any_answer_servers_are_waited_for(tmp_path: Path) -> None:
         assert names(source.toolbox(GRACE_S)) == ["slow.late"]
         assert "'ends' failed" in source.faults["ends"]
     timer.join()
-    with (
-        connected({"ends": ENDS}) as source,
-        pytest.raises(ToolObjectError, match="'ends' failed"),
-    ):
+    with connected({"ends": ENDS}) as source, pytest.raises(ToolObjectError, match="'ends' failed"):
         source.toolbox(GRACE_S)
 
 

@@ -1,7 +1,5 @@
 """Laws: whatever a server says, nothing breaks, and nothing hidden comes through."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from typing import Any, cast

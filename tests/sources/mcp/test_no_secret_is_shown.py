@@ -1,7 +1,5 @@
 """Whatever fails, no token and no secret is in what is printed, logged, traced or kept of a run."""
 
-from __future__ import annotations
-
 import asyncio
 import base64
 import json

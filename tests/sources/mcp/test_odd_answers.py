@@ -1,7 +1,5 @@
 """Odd answers: what a server writes for a request of ours ends it, in the server's words."""
 
-from __future__ import annotations
-
 import gzip
 import json
 from collections.abc import Iterator
@@ -85,8 +83,7 @@ ODD: Final = {
     "id as text": Odd(f'{{"jsonrpc":"2.0","id":"ID","result":{FINE}}}', "fine"),
     "id as a fraction": Odd(f'{{"jsonrpc":"2.0","id":ID.0,"result":{FINE}}}', "fine"),
     "id null in an error": Odd(
-        '{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"bad line"}}',
-        words="bad line",
+        '{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"bad line"}}', words="bad line"
     ),
     "no id in an error": Odd('{"jsonrpc":"2.0","error":"bad line"}', words="bad line"),
     "id null in a result": Odd(
@@ -374,9 +371,7 @@ def test_a_stream_without_an_answer_is_in_doubt(
 
 
 @pytest.mark.parametrize("status", [500, 502, 503, 504])
-def test_a_failing_gateway_is_in_doubt_and_says_so_in_one_sentence(
-    status: int, remote: Remote
-) -> None:
+def test_a_failing_gateway_is_in_doubt_and_says_so_briefly(status: int, remote: Remote) -> None:
     remote.answers.give = always((status, {"content-type": "text/plain"}, b"no luck."))
     with pytest.raises(OutcomeUnknown) as raised:
         call(remote.tools, "it.pay")

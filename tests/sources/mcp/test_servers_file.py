@@ -1,7 +1,5 @@
 """The configuration: what it says, what it may not say, and that secrets stay in it."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any
@@ -99,10 +97,7 @@ def test_secrets_are_in_no_text_of_a_server() -> None:
         ({"url": "ftp://h"}, "http or https address"),
         ({"url": "http://"}, "http or https address"),
         ({"url": "http://h", "headers": {"A": "b\r\nC: d"}}, "not a header"),
-        (
-            {"url": "http://h", "transport": "carrier-pigeon"},
-            ".transport: Input should be",
-        ),
+        ({"url": "http://h", "transport": "carrier-pigeon"}, ".transport: Input should be"),
         ({"command": "x", "type": "http"}, "takes 'url', not 'command'"),
         ({"command": "x", "arg": []}, "'arg' is not known. Did you mean 'args'"),
         ({"command": "x", "timeout_s": 0}, ".timeout_s: Input should be greater than 0"),

@@ -1,7 +1,5 @@
 """Signing in, against an authorization server of authlib and an MCP server of the SDK."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import stat
@@ -29,8 +27,7 @@ from tests.authority import (
     saying,
 )
 from tests.sources.mcp.scripts import call, called
-from toolplan.base.errors import ToolplanError
-from toolplan.schema.tool import OutcomeUnknown, ToolError, ToolObjectError
+from toolplan import OutcomeUnknown, ToolError, ToolObjectError, ToolplanError
 from toolplan.tools.mcp import HttpServer, Server, connected, read_servers
 from toolplan.tools.mcp.servers import OAuth
 from toolplan.tools.mcp.sign_ins import SignIns, Standing
@@ -384,9 +381,7 @@ def test_what_a_key_ring_does_not_take_is_in_a_file(
         (-1e300, "no year that a date has"),
     ],
 )
-def test_any_end_of_a_token_can_be_shown(
-    ends: float | None, shown: str | None, place: Place
-) -> None:
+def test_any_end_of_a_token_is_shown(ends: float | None, shown: str | None, place: Place) -> None:
     place.sign_in()
     kept = place.sign_ins.get(place.server)
     assert kept is not None

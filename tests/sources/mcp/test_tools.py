@@ -1,7 +1,5 @@
 """The tools that servers list, as they come into a toolbox."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -10,10 +8,9 @@ from typing import Any, Final
 import pytest
 
 from tests.sources.mcp.scripts import ANYTHING, Scripted, call, listed_tool, one_page, serving, text
-from toolplan.compiler import compile_plan
+from toolplan import Effects, Toolbox, ToolObjectError, compile_plan
 from toolplan.dialects import DIALECTS
 from toolplan.plan.path import Json
-from toolplan.schema.tool import Effects, Toolbox, ToolObjectError
 from toolplan.tools.mcp import Notice, StdioServer, ToolRefused, connected
 from toolplan.tools.pins import SourcedTool
 
@@ -264,8 +261,7 @@ def test_the_object_of_a_tool_is_kept_whole(tmp_path: Path) -> None:
     tools, _ = opened(tmp_path, odd)
     tool = tools["it.odd"]
     assert isinstance(tool, SourcedTool)
-    assert tool.wire == odd
-    assert tool.identity["name"] == "wire"
+    assert (tool.wire, tool.identity["name"]) == (odd, "wire")
 
 
 def test_texts_for_planners_hold_nothing_invisible(tmp_path: Path) -> None:

@@ -7,8 +7,6 @@ written at the start), `exit` (the server ends at the start), `waits` (a file: n
 before it is there).
 """
 
-from __future__ import annotations
-
 import json
 import os
 import sys

@@ -1,12 +1,9 @@
 """Small agents for tests: contracts as text, and tools that do little."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 
-from toolplan import Toolbox
+from toolplan import Toolbox, ToolError
 from toolplan.plan.path import Json
-from toolplan.schema.tool import ToolError
 from toolplan_adapters.contract import Briefing, Contracts, agent_tool, read_text
 
 KNOWING = """

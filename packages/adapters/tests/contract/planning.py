@@ -1,7 +1,5 @@
 """What the tests of contracts share: a planner over the demo's agents, and states with intents."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """An agent is added by a file, and no code."""
 
-from __future__ import annotations
-
 import asyncio
 from importlib.resources import files
 from pathlib import Path

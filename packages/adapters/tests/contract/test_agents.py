@@ -1,7 +1,5 @@
 """Agents as tools: what they are given, and what their schemas hold them to."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Mapping
 
@@ -65,8 +63,7 @@ def test_an_agent_is_given_its_task() -> None:
     scope: Json = {"sites": ["HQ"], "targets": [{"type": "severity", "value": "high"}]}
     given = _call(tool, skill="judging", required_data=needed, scope=scope, upstream=upstream)
     (briefing,) = briefings
-    assert briefing.skill == "judging"
-    assert briefing.sites == ["HQ"]
+    assert (briefing.skill, briefing.sites) == ("judging", ["HQ"])
     assert briefing.named("severity") == ["high"]
     assert briefing.required_data == (Need("facts.extras", 1, Priority.OPTIONAL),)
     assert briefing.value("facts.rows") == [1]

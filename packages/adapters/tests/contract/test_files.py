@@ -1,7 +1,5 @@
 """Files of contracts: what is read, and what is refused, each fault at its place."""
 
-from __future__ import annotations
-
 import re
 import shutil
 from importlib.resources import files
@@ -88,10 +86,7 @@ def test_words_of_yaml_stay_words() -> None:
         ("agent: \x00", "f.yaml:1: It is not YAML: "),
         ("role: domain", "f.yaml:1: contract: Object missing required field `agent`."),
         ("agent: A\nrole: domain", "f.yaml:1: contract: Object missing required field `tool`."),
-        (
-            "agent: A\ntool: a\nrole: date",
-            "f.yaml:3: /role: Invalid enum value 'date'.",
-        ),
+        ("agent: A\ntool: a\nrole: date", "f.yaml:3: /role: Invalid enum value 'date'."),
         ("agent: A\nrol: data", "f.yaml:2: /rol: Object contains unknown field `rol`."),
         ("agent: A\nagent: B", "f.yaml:2: The key 'agent' is there twice."),
         ("? [a]\n: b", "f.yaml:1: A key must be text."),
@@ -149,8 +144,7 @@ def test_a_bomb_of_aliases_is_refused_before_it_goes_off() -> None:
 
 
 @pytest.mark.parametrize(
-    "tag",
-    ["!!python/object/apply:os.system ['true']", "!!binary aGk=", "!mine {a: 1}", "!!str 7"],
+    "tag", ["!!python/object/apply:os.system ['true']", "!!binary aGk=", "!mine {a: 1}", "!!str 7"]
 )
 def test_a_tag_is_refused(tag: str) -> None:
     with pytest.raises(ContractError, match=r"f\.yaml:2: A tag \("):

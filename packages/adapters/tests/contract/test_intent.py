@@ -1,7 +1,5 @@
 """The offline intent reader, and the words of intents."""
 
-from __future__ import annotations
-
 import pytest
 
 from toolplan.plan.path import Json

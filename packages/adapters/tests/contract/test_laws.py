@@ -1,7 +1,5 @@
 """Laws of planning by contracts, over random states."""
 
-from __future__ import annotations
-
 import contextlib
 import copy
 import json

@@ -1,7 +1,5 @@
 """The pages about contracts say what is so. That their snippets run is shown elsewhere."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Planning by contracts: which tasks, of whom, after which others, and what is written where."""
 
-from __future__ import annotations
-
 import copy
 import json
 import re
@@ -251,9 +249,7 @@ def test_a_class_that_nobody_answers_is_an_error() -> None:
         ({**state("cbp_generic"), "plan": []}, "/plan: It must be an object, not a list."),
     ],
 )
-def test_a_state_that_is_not_one_is_reported_at_its_place(
-    broken: dict[str, Json], message: str
-) -> None:
+def test_what_is_no_state_is_reported_at_its_place(broken: dict[str, Json], message: str) -> None:
     with pytest.raises(StateError, match=re.escape(message)):
         planner().plan(broken)
 

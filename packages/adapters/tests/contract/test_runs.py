@@ -1,7 +1,5 @@
 """Plans by contracts are drafts like any other: checked, run, and recorded in the STATE again."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from itertools import pairwise
@@ -10,13 +8,11 @@ import pytest
 
 from packages.adapters.tests.contract.agents import FILES, JUDGING, contracts, toolbox
 from packages.adapters.tests.contract.planning import TODAY, planner, rows, state, tasks
-from toolplan import AskResult, Toolbox, compile_plan, run
-from toolplan.app.app import App
+from toolplan import App, AskResult, Effects, Tool, Toolbox, compile_plan, run
 from toolplan.events import Event, Failure, Run, StepRun, StepState
 from toolplan.plan.path import Json
 from toolplan.planners import Attempt, Clarification, Draft, Question
 from toolplan.planners.fallback import FallbackChain
-from toolplan.schema.tool import Effects, Tool
 from toolplan_adapters.contract import ContractPlanner, Contracts, StateError, read_text, state_of
 from toolplan_adapters.network import NETWORK_TOOLS
 from toolplan_demo import TOOLS
@@ -193,8 +189,7 @@ def test_agents_with_a_state_of_their_own_are_planned_in_its_dialect() -> None:
     proposal = ContractPlanner(known).proposal(Question("?", TODAY, {"state": given}), tools)
     assert isinstance(proposal, Draft)
     assert proposal.dialect == "state"
-    written = json.loads(proposal.text)
-    assert written["plan"]["routing"] == ["Fetcher", "Judge"]
+    assert json.loads(proposal.text)["plan"]["routing"] == ["Fetcher", "Judge"]
     compiled = compile_plan(proposal.text, "state", tools=tools)
     assert compiled.plan is not None
     assert [step.tool for step in compiled.plan.plan.steps] == ["fetcher", "judge"]
@@ -224,11 +219,7 @@ def test_a_skill_says_which_outputs_the_user_is_shown() -> None:
 
     assert output(shown) == {"verdict": "${T2.verdict}", "deeper": "${T2.deeper.a}"}
     assert output(same_roots) == {"deeper.a": "${T2.deeper.a}", "deeper.b": "${T2.deeper.b}"}
-    assert output(nothing_short) == {
-        "a.x": "${T2.a.x}",
-        "a.y": "${T2.a.y}",
-        "x.x": "${T2.x.x}",
-    }
+    assert output(nothing_short) == {"a.x": "${T2.a.x}", "a.y": "${T2.a.y}", "x.x": "${T2.x.x}"}
     both = output(shown, other)
     assert isinstance(both, dict)
     assert list(both) == ["judge", "jury"]

@@ -1,7 +1,5 @@
 """The STATE of the orchestrator's specification, planned as it is written there."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path
@@ -26,8 +24,7 @@ def test_a_state_gives_the_plan_of_the_document(
 ) -> None:
     """F001-16, F001-17, with `knowledge="always"`; the command line asks for it for a reason."""
     expected: dict[str, Any] = json.loads(code("001", planned))["plan"]
-    found = planner("always").plan(json.loads(code("001", given)))
-    assert found["plan"] == expected
+    assert planner("always").plan(json.loads(code("001", given)))["plan"] == expected
     file = tmp_path / "STATE.json"
     file.write_text(code("001", given), "utf-8")
     with pytest.raises(SystemExit) as ended:

@@ -1,7 +1,5 @@
 """The dialect of the Clear AI planner: F000-2, F000-16 to F000-21, C-11, C-14, C-15."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path
@@ -9,9 +7,8 @@ from typing import Any
 
 import pytest
 
+from toolplan import CannotExpress, Parsed
 from toolplan.dialects import DIALECTS
-from toolplan.plan.canonical import Parsed
-from toolplan.plan.diagnostics import CannotExpress
 from toolplan.plan.model import Literal, Plan, Ref, Step, Template, When
 from toolplan.plan.path import EVERY
 from toolplan.plan.text.loose import Span
@@ -113,8 +110,7 @@ def test_c14_parallel_is_advice_and_is_derived_when_printed() -> None:
     printed = json.loads(CLEAR.print(one.plan))
     assert [step["parallel"] for step in printed["steps"]] == [True, True, False]
     assert [step["depends_on"] for step in printed["steps"]] == [[], [], [0]]
-    alone = json.loads(CLEAR.print(Plan((Step("a", "t"),))))
-    assert alone["steps"][0]["parallel"] is False
+    assert json.loads(CLEAR.print(Plan((Step("a", "t"),))))["steps"][0]["parallel"] is False
     assert len(flags) == 3
 
 

@@ -1,14 +1,11 @@
 """The dialect `kirha`: what its own tests promise, and the resolutions C-29, C-31, C-32."""
 
-from __future__ import annotations
-
 import json
 
 import pytest
 
-from toolplan.compiler import check
+from toolplan import CannotExpress, check
 from toolplan.dialects import DIALECTS
-from toolplan.plan.diagnostics import CannotExpress
 from toolplan.plan.model import Literal, Plan, Ref, Step, Template, Value, When
 from toolplan.plan.path import EVERY, Json, Path
 

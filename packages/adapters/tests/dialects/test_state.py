@@ -1,7 +1,5 @@
 """The dialect `state`: the contract planner's tasks and routing."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

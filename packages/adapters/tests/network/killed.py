@@ -4,8 +4,6 @@ Every call is written into a file in the folder before it is made. When the agen
 and what was done before is on disk, the process is killed.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os
@@ -16,8 +14,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from toolplan import Journal, Toolbox
-from toolplan.app.app import App
+from toolplan import App, Journal, Toolbox
 from toolplan.events import StepState, fold
 from toolplan.plan.path import Json
 from toolplan.schema.tool import Arguments, Call, Tool

@@ -1,7 +1,5 @@
 """The same plan from the words to findings, and through a process that is killed."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import signal
@@ -12,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from packages.adapters.tests.network.killed import CALLS, JOURNAL, RUN, noted
-from toolplan import Journal, resume
-from toolplan.app.app import App
+from toolplan import App, Journal, resume
 from toolplan.events import RunState, StepState, fold
 from toolplan.plan.path import Json
 from toolplan_adapters.contract import ContractPlanner, state_of
@@ -85,8 +82,7 @@ def test_a_run_that_is_killed_is_taken_up_again(tmp_path: Path, killed_at: int) 
     app = App(NETWORK_TOOLS, ALWAYS)
     whole = asyncio.run(app.ask("Assess it.", today="2026-11-01", context={"state": STATE}))
     assert whole.run is not None
-    assert ended.digest == whole.run.digest
-    assert ended.output == whole.run.output
+    assert (ended.digest, ended.output) == (whole.run.digest, whole.run.output)
     assert len(_findings(_tasks(done)[-1]["outputs"])) == 7
 
 

@@ -1,17 +1,13 @@
 """The four agents of the network demo, and the tools that the data agent asks."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Mapping
 
 import pytest
 
-from toolplan import Toolbox
-from toolplan.app.app import App
+from toolplan import App, Tool, Toolbox, ToolError
 from toolplan.plan.path import Json
 from toolplan.schema import Schema
-from toolplan.schema.tool import Tool, ToolError
 from toolplan_adapters.contract import Briefing, ContractPlanner, Need
 from toolplan_adapters.network import NETWORK_CONTRACTS, NETWORK_TOOLS, SOURCES, network_tools
 from toolplan_adapters.network.agents import data_query
@@ -154,8 +150,7 @@ def test_a_general_question_is_answered_from_what_is_written_down() -> None:
     """F001-7, F001-22: without data, and without findings."""
     found = outputs("What does our policy say about SNMP communities?")
     assert "data_query_agent" not in found
-    summary = inner(found["config_best_practice_agent"], "summary")
-    assert "SNMPv3" in str(summary["text"])
+    assert "SNMPv3" in str(inner(found["config_best_practice_agent"], "summary")["text"])
     assert found["config_best_practice_agent"]["findings"] == []
 
 

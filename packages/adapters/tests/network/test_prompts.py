@@ -11,8 +11,7 @@ from typing import NotRequired, TypedDict
 
 import pytest
 
-from toolplan import AskResult
-from toolplan.app.app import App
+from toolplan import App, AskResult
 from toolplan.plan.path import Json
 from toolplan.planners import Clarification
 from toolplan_adapters.contract import ContractPlanner

@@ -1,7 +1,5 @@
 """A studio that is served as users serve it, and a real Chromium that looks at it."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

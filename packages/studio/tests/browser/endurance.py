@@ -3,8 +3,6 @@
 `python -m packages.studio.tests.browser.endurance` runs them at full size and prints the figures.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 import tempfile

@@ -2,8 +2,6 @@
 API that say it in every field.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping
 from typing import Any, Final

@@ -1,7 +1,5 @@
 """axe-core finds nothing on any page, light and dark, wide and narrow."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

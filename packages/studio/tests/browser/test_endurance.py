@@ -1,7 +1,5 @@
 """Short forms of what the page holds out; `endurance` has the full ones."""
 
-from __future__ import annotations
-
 import pytest
 
 from packages.studio.tests.browser.conftest import Looks

@@ -1,7 +1,5 @@
 """What tools, models and plans say is text, wherever it stands."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

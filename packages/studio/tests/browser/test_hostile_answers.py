@@ -1,7 +1,5 @@
 """All that tools, models, plans and people may say, in every field of every answer of the API."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable
@@ -217,5 +215,4 @@ def test_a_long_text_in_every_field_is_no_trouble(looks: Looks) -> None:
         page.get_by_role("heading", level=1).wait_for()
         page.wait_for_load_state("networkidle")
         _unhurt(visit, place)
-    wide = page.evaluate("document.documentElement.scrollWidth - innerWidth")
-    assert wide <= 0
+    assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0

@@ -1,7 +1,5 @@
 """Runs that make no progress, clicks that were lost, and many tabs."""
 
-from __future__ import annotations
-
 import json
 import re
 import time

@@ -1,7 +1,5 @@
 """The whole story in a real browser, by keyboard alone."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 
