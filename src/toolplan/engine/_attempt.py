@@ -6,7 +6,7 @@ from asyncio import AbstractEventLoop, Task, TimerHandle
 from collections.abc import Awaitable, Callable, Mapping
 from math import inf
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final
+from typing import Final, Protocol
 
 from msgspec import Struct
 
@@ -17,10 +17,18 @@ from toolplan.plan.path import Json
 from toolplan.schema.tool import Arguments, Call, Tool
 from toolplan.schema.tool_call import StatedLabel, ToolCall
 
-if TYPE_CHECKING:
-    from toolplan.engine._in_flight import InFlightCalls
-
 _NOTHING_SAID: Final[Mapping[str, Json]] = MappingProxyType({})
+
+
+class CallOwner(Protocol):
+    """The calls in flight of a run, as far as one of them needs it."""
+
+    def identity(self, call: InFlightCall) -> ToolCall:
+        """Return which call it is."""
+        ...
+
+    def progress(self, call: InFlightCall, done: float, total: float | None, message: str) -> None:
+        """Report the progress of a call."""
 
 
 class InFlightCall(Struct, eq=False):
@@ -32,7 +40,7 @@ class InFlightCall(Struct, eq=False):
     page that it asks for, of a step with `pages`. `size` is about the bytes of its arguments.
     """
 
-    owner: InFlightCalls
+    owner: CallOwner
     position: int
     index: int | None
     step: Step

@@ -1,5 +1,7 @@
 """Servers that die: noticed at once, nothing sent twice, the others left alone."""
 
+from __future__ import annotations
+
 import asyncio
 import sys
 import threading
