@@ -398,3 +398,18 @@ def test_whatever_is_sent_is_answered_with_a_result_or_a_clean_error(
                     assert content(result)
 
     in_loop(work)
+
+
+async def test_a_step_whose_result_reports_a_failure_is_named(tmp_path: Path) -> None:
+    tools = ScriptedTools()
+    tools.add("pay", Gives({"ok": False, "error": "no funds"}))
+    tools.add("total", Gives(3))
+    steps: list[dict[str, Json]] = [
+        {"id": "p", "tool": "pay"},
+        {"id": "t", "tool": "total", "after": ["p"]},
+    ]
+    plan: dict[str, Json] = {"toolplan": 1, "steps": [*steps], "output": "${t}"}
+    async with serving(tmp_path, tools.toolbox) as served:
+        ran = await served.call("run", plan=plan)
+    reported = {"state": "succeeded", "reported_failure": "ok: false, error: no funds"}
+    assert (ran["output"], ran["steps"]) == (3, {"p": reported})

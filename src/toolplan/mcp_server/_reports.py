@@ -26,6 +26,7 @@ from toolplan.policy.approval import effect_steps
 from toolplan.policy.execution_plan import ExecutionPlan
 from toolplan.schema.tool import Effects, Tool, Toolbox
 from toolplan.show.answer import Thresholds, answer
+from toolplan.show.answer.shape import reported_failure
 from toolplan.show.approval_view import approval_json
 from toolplan.show.effects_view import call_text
 from toolplan.show.printable import cut, printable, visible
@@ -111,7 +112,7 @@ def run_report(
     detail: bool,
     most: int | None = MOST_OUTPUT,
 ) -> dict[str, Json]:
-    """Return a run: its output, and the steps that did not succeed.
+    """Return a run: its output, and the steps that failed or whose results report a failure.
 
     With `detail` it is as `toolplan run --json` gives it, with all steps, their outputs and times,
     and the answer (without `plan` there is none). All values together have at most `most`
@@ -131,6 +132,7 @@ def run_report(
         document["answer"] = room.limited("/answer", answered.to_json())
     parts = ("calls_waiting", "output") if detail else ("calls_waiting",)
     shown: dict[str, Json] = {}
+    fans = {each.id for each in (plan.plan.steps if plan else ()) if each.for_each is not None}
     for name, step in cast("dict[str, dict[str, Json]]", document.pop("steps")).items():
         for part in parts:
             if part in step:
@@ -140,6 +142,8 @@ def run_report(
             shown[name] = step
         elif ended.state is not StepState.SUCCEEDED or ended.error is not None:
             shown[name] = {key: part for key, part in step.items() if key in _BRIEF}
+        elif words := reported_failure(ended.output, each=name in fans):
+            shown[name] = {"state": step["state"], "reported_failure": words}
     if shown:
         document["steps"] = shown
     if detail:
