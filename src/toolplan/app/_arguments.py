@@ -62,11 +62,11 @@ def check_arguments(**given: object) -> None:
         if fits is None or fits(value):
             continue
         if callable(value) and _is_async(value):
-            said = f"{name} is an async function, which nothing would await."
+            message = f"{name} is an async function, which nothing would await."
         else:
             shown = f": {value!r:.200}" if isinstance(value, str | int | float) else ""
-            said = f"{name} is a value of type {type(value).__name__}{shown}."
-        raise ToolplanError("usage", said, f"Give {expected}.")
+            message = f"{name} is a value of type {type(value).__name__}{shown}."
+        raise ToolplanError("usage", message, f"Give {expected}.")
 
 
 def _is_text(value: object) -> bool:

@@ -368,5 +368,5 @@ def _settings(given: object) -> Settings:
         case str() | os.PathLike() if given != "" and Path(cast("str", given)).is_dir():
             return read_settings(Path(cast("str", given)))
         case _:
-            said = f"settings={given!r:.200} is no folder."
-            raise ToolplanError("bad-settings", said, f"Give the folder of {FILE}.")
+            message = f"settings={given!r:.200} is no folder."
+            raise ToolplanError("bad-settings", message, f"Give the folder of {FILE}.")

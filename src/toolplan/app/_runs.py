@@ -251,11 +251,11 @@ def _check_waits(
             if digest is not None and (
                 call is None or call.digest != digest or not is_as_shown(name, effect_of(call))
             ):
-                said = f"The call of step {step!r} that waits is not the one that was shown."
-                raise CannotRun(said, _SHOWN)
+                message = f"The call of step {step!r} that waits is not the one that was shown."
+                raise CannotRun(message, _SHOWN)
         if len(items.get(step, ())) == len(waits):
-            said = f"All calls of step {step!r} would be left out."
-            raise CannotRun(said, f"`--deny {step}` refuses them.")
+            message = f"All calls of step {step!r} would be left out."
+            raise CannotRun(message, f"`--deny {step}` refuses them.")
 
 
 def _narrowed(plan: Plan, recovered: Recovered, items: LeftOut) -> Plan:

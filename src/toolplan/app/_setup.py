@@ -365,8 +365,8 @@ class Kept:
     def _memories(self) -> memories.Memory:
         if self._memory is None:
             if self._data is None:
-                said = "This app has no memory for conversations."
-                raise ToolplanError("usage", said, "Give it one: memory=…")
+                message = "This app has no memory for conversations."
+                raise ToolplanError("usage", message, "Give it one: memory=…")
             opened = memories.SqliteMemory(self._data / MEMORY)
             self._memory = self._resources.enter_context(closing(opened))
         return self._memory

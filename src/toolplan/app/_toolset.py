@@ -201,8 +201,8 @@ class _Opening(Struct, frozen=True):
                 tools = tools.with_tools(more)
         for name in self.labels:
             if any(full not in self.labels for full in tools.full_names(name)):
-                said = f"effects: {tools.ambiguity(name)}"
-                raise ToolplanError("bad-effects", said, "Give each of them its label.")
+                message = f"effects: {tools.ambiguity(name)}"
+                raise ToolplanError("bad-effects", message, "Give each of them its label.")
         missing = [
             f"effects: there is no tool {each!r}." for each in self.asked if each not in tools
         ]
@@ -292,8 +292,8 @@ def _sources(tools: object, folder: Path) -> tuple[list[str], Toolbox | None]:
     elif is_function or isinstance(tools, Tool) or _spec(tools) is not None:
         tools = [tools]
     if isinstance(tools, bytes) or not isinstance(tools, Iterable):
-        said = f"A value of type {type(cast('object', tools)).__name__} is no tools"
-        raise ToolObjectError(f"{said}; give a text, a module, or a list of tools.")
+        message = f"A value of type {type(cast('object', tools)).__name__} is no tools"
+        raise ToolObjectError(f"{message}; give a text, a module, or a list of tools.")
     specs: list[str] = []
     given: list[Tool] = []
     for each in cast("Iterable[object]", tools):
@@ -330,8 +330,8 @@ def _members(given: Mapping[object, object]) -> Iterable[object]:
     if isinstance(name, str):
         return [given]
     if "mcpServers" in given or "openapi" in given:
-        said = "A document with servers is read from a file."
-        raise ToolObjectError(said, "Give the path of the file.")
+        message = "A document with servers is read from a file."
+        raise ToolObjectError(message, "Give the path of the file.")
     if not given or not all(isinstance(each, Mapping) or callable(each) for each in given.values()):
         what = "has values that are no tools" if given else "is empty"
         if "name" in given:

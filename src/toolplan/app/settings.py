@@ -291,8 +291,8 @@ class Settings:
             given = convert({"older_than": older_than, "keep": keep}, _Retention)
         except ValidationError as error:
             help_ = "Give an age, as in 30d (s, m, h, d, w), and a number of runs from 0."
-            said = f"The age or the number of runs cannot be read: {error}"
-            raise ToolplanError("usage", said, help_) from None
+            message = f"The age or the number of runs cannot be read: {error}"
+            raise ToolplanError("usage", message, help_) from None
         age = given.older_than or table.older_than
         number = table.keep if given.keep is None else given.keep
         if age is None and number is None:
@@ -324,8 +324,8 @@ class Settings:
         """The thresholds of outliers and trends in answers: the table `[answer]`."""
         for name in self.table("answer"):
             if name not in Thresholds.__struct_fields__:
-                said = f"{self.place}: [answer] has no setting {name!r}."
-                raise SettingsError(said, _HELP["answer"])
+                message = f"{self.place}: [answer] has no setting {name!r}."
+                raise SettingsError(message, _HELP["answer"])
         return self._read("answer", Thresholds)
 
     @cached_property

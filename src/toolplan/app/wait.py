@@ -18,8 +18,8 @@ class RunStopped(ToolplanError):
     """Code of a tool cancelled the run, or stopped its event loop; the code is `run-stopped`."""
 
     def __init__(self, help: str | None = None) -> None:
-        said = "Code of a tool cancelled the run, or stopped its event loop."
-        super().__init__("run-stopped", said, help)
+        message = "Code of a tool cancelled the run, or stopped its event loop."
+        super().__init__("run-stopped", message, help)
 
 
 def run_to_end(work: Coroutine[Any, Any, _T]) -> _T:

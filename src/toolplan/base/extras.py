@@ -84,8 +84,8 @@ def check_beside(kind: str, name: str, subject: str | None = None) -> None:
     """
     if extra := _BESIDE[kind].get(name):
         subject = subject or f"The {kind} {name!r}"
-        said = f"{subject} needs the package {_OURS}-{extra}, which is not installed."
-        raise ToolplanError("missing-extra", said, f"{INSTALL}{install_command(extra)}")
+        message = f"{subject} needs the package {_OURS}-{extra}, which is not installed."
+        raise ToolplanError("missing-extra", message, f"{INSTALL}{install_command(extra)}")
 
 
 def extra_of(module: str) -> str | None:

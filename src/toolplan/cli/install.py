@@ -80,8 +80,8 @@ def uninstall_command(
         print_json(to_builtins(done, enc_hook=str))
         return
     for name, each in done.items():
-        said = "is as it was before" if each.changed else "has nothing of toolplan"
-        note(f"{name}: {each.path} {said}.")
+        message = "is as it was before" if each.changed else "has nothing of toolplan"
+        note(f"{name}: {each.path} {message}.")
         if each.skill is not None:
             note(printable(f"  Skill: {each.skill} removed."))
 

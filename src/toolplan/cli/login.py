@@ -92,8 +92,8 @@ def named_server(name: str, tools: Sequence[str]) -> tuple[Server, SignIns]:
         return found[having[0]][name], SignIns(home(), having[0])
     files = " and ".join(having or found)
     if having:
-        said = f"{files} each have a server {name!r}."
-        raise CommandError("usage", said, "Name one of the files.")
+        message = f"{files} each have a server {name!r}."
+        raise CommandError("usage", message, "Name one of the files.")
     known = [server for servers in found.values() for server in servers]
     help_ = did_you_mean(near(name, known)) or f"Known: {', '.join(known) or 'none'}."
     raise CommandError("unknown-server", f"There is no server {name!r} in {files}.", help_)

@@ -107,10 +107,10 @@ def report_no_plan(asked: AskResult, *, as_json: bool) -> int:
         err().print(DiagnosticView(tuple(Located(each) for each in diagnostics)))
         refused = "does not pass the check; nothing was run."
         if (fault := asked.fault) is not None:
-            said = f"{fault.message} Its best plan {refused}"
-            raise CommandError(fault.code, said, fault.help)
-        said = f"The planner proposed a plan that {refused}"
-        raise CommandError("bad-draft", said, "Ask in other words.")
+            message = f"{fault.message} Its best plan {refused}"
+            raise CommandError(fault.code, message, fault.help)
+        message = f"The planner proposed a plan that {refused}"
+        raise CommandError("bad-draft", message, "Ask in other words.")
     if not as_json:
         out().print(asked.reason)
     elif isinstance(proposal, Clarification):

@@ -61,9 +61,9 @@ def send(
         CommandError: `here`, an option that works on this terminal only, is given.
     """
     if here:
-        said = f"{here} needs a run on this machine, and workers have this run."
+        message = f"{here} needs a run on this machine, and workers have this run."
         help_ = "--allow and --deny decide about all calls of a step that wait."
-        raise CommandError("usage", said, help_)
+        raise CommandError("usage", message, help_)
     with reached(journal, run) as app:
         if digest is not None:
             run_to_end(app.workers.approve(run, digest, who=user_name()))

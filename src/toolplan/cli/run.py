@@ -139,8 +139,8 @@ def _opening(plan: Json, given: options.ToolOptions, model: Sequence[str] | None
     """Return the arguments of `open`: options override those that were kept with the run."""
     spec, kept, base_url = reopening(plan)
     if not (given.tools or spec):
-        said = "--tools is missing: the run does not say where its tools came from."
-        raise CommandError("usage", said)
+        message = "--tools is missing: the run does not say where its tools came from."
+        raise CommandError("usage", message)
     labels = {**kept, **{tool: label.value for tool, label in effect_labels(given.effects).items()}}
     known = {"tools": given.tools or spec, "effects": labels, "base_url": base_url}
     return {**known, "model": model, "planner": options.for_given_plans(model)}

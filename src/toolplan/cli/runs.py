@@ -125,8 +125,8 @@ def _existing(place: str | None) -> Path:
     """Return the path of the journal, and print its notes."""
     path = user_journal(place)
     if not isinstance(path, Path):
-        said = "--backup is for a journal in a file; this one is a database."
-        raise CommandError("usage", said, "pg_dump copies it: docs/workers.md shows how.")
+        message = "--backup is for a journal in a file; this one is a database."
+        raise CommandError("usage", message, "pg_dump copies it: docs/workers.md shows how.")
     if not path.exists():
         raise CommandError("unknown-run", f"There is no journal {path}.", "No run was kept yet.")
     opened_journal(place).close()

@@ -237,8 +237,8 @@ def _variants(
     texts = [("", ""), *((path.name, read_text(path).strip()) for path in instructions)]
     for path, (_, text) in zip(instructions, texts[1:], strict=True):
         if not text or len(text) > _LONGEST:
-            said = f"{path} has no text, or more than {_LONGEST:,} characters."
-            raise CommandError("usage", said)
+            message = f"{path} has no text, or more than {_LONGEST:,} characters."
+            raise CommandError("usage", message)
     return [
         (" + ".join(filter(None, (each or "no model", name))), each, text)
         for each, (name, text) in product(named, texts)

@@ -89,8 +89,8 @@ def _note_servers(toolset: Toolset) -> None:
 
 def _accept(toolset: Toolset, name: str | None) -> int:
     if toolset.pin is None:
-        said = "--accept is for the tools of MCP servers, which may change by themselves."
-        raise CommandError("usage", said, "Name their configuration: --tools FILE.")
+        message = "--accept is for the tools of MCP servers, which may change by themselves."
+        raise CommandError("usage", message, "Name their configuration: --tools FILE.")
     claims = [tool for tool in toolset.tools.values() if name in (None, tool.name)]
     try:
         locks = toolset.pin(name)

@@ -33,8 +33,8 @@ def known_dialect(name: str) -> Dialect:
         return found
     chosen = found.chosen(name.removeprefix(base)) if isinstance(found, Choosing) else None
     if chosen is None:
-        said = f"The dialect {base!r} has nothing to choose: {name!r}."
-        raise ToolplanError("unknown-dialect", said, f"Name it alone: {base}.")
+        message = f"The dialect {base!r} has nothing to choose: {name!r}."
+        raise ToolplanError("unknown-dialect", message, f"Name it alone: {base}.")
     return chosen
 
 

@@ -152,8 +152,8 @@ class Marks(Struct, frozen=True):
                 mention = self.read(text, at)
             except (ReferenceSyntaxError, PathSyntaxError) as error:
                 shown = text[at - 1 : at + 40].partition("\n")[0]
-                said = f"The reference {shown!r} cannot be read: {error}."
-                return TextProblem("reference-syntax", said, self.help), at
+                message = f"The reference {shown!r} cannot be read: {error}."
+                return TextProblem("reference-syntax", message, self.help), at
             if mention is None:
                 return None, at
             if mention.number in ids:
@@ -190,16 +190,16 @@ class Marks(Struct, frozen=True):
         number, written = mention.number, text[at - 1 : mention.end]
         severity, help_ = Severity.ERROR, self.help
         if number in closers:
-            said = f"{written!r} refers to the call that ends the plan, which gives nothing."
+            message = f"{written!r} refers to the call that ends the plan, which gives nothing."
         elif mention.is_sure or written == text:
-            said = f"There is no step {number} for {written!r} to refer to."
+            message = f"There is no step {number} for {written!r} to refer to."
             first, last = min(ids, default=number), max(ids, default=number)
             help_ = f"The steps are {first} to {last}. {help_}"
         else:  # a price inside of a text; one that is all of an argument has no sign
             severity = Severity.WARNING
-            said = f"There is no step {number}, so {written!r} is text."
+            message = f"There is no step {number}, so {written!r} is text."
             help_ = f"Where text is meant, `{self.mark}{written}` says so for certain."
-        return TextProblem("unknown-step", said, help_, severity)
+        return TextProblem("unknown-step", message, help_, severity)
 
 
 def number_of(digits: str) -> int | None:

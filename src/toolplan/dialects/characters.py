@@ -51,8 +51,8 @@ def checked(text: str, limits: Limits, report: Report) -> str | None:
 def report_character(text: str, offset: int, report: Report) -> None:
     """Report the character at `offset`, which is none."""
     line, column = line_and_column(text, offset)
-    said = f"The text holds {not_text(text[offset])} (line {line}, column {column})."
-    report.error("bad-encoding", said, help="Save it as UTF-8.")
+    message = f"The text holds {not_text(text[offset])} (line {line}, column {column})."
+    report.error("bad-encoding", message, help="Save it as UTF-8.")
 
 
 def report_flaws(flaws: Iterable[Flaw], report: Report, step: str | None = None) -> None:

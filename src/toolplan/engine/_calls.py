@@ -39,8 +39,8 @@ def no_call_waits(place: str) -> CannotRun:
 
 def no_call_in_doubt(place: str, why: str = "") -> CannotRun:
     """Return the error for a decision on a call, at `place`, that is not in doubt."""
-    said = f"There is no call in doubt for {place}{why}."
-    return CannotRun(said, "`toolplan show RUN` shows those in doubt.")
+    message = f"There is no call in doubt for {place}{why}."
+    return CannotRun(message, "`toolplan show RUN` shows those in doubt.")
 
 
 def check_plan(plan: object) -> None:

@@ -153,9 +153,9 @@ def link(request: Request, run: str, studio: str) -> ElicitRequestURLParams | No
     able = request.session.client_capabilities
     if able is None or able.elicitation is None or able.elicitation.url is None:
         return None
-    said = "A plan has effects and waits for you. Look at them, and decide, in the studio."
+    message = "A plan has effects and waits for you. Look at them, and decide, in the studio."
     url = f"{studio.rstrip('/')}/#/approve/{run}"
-    return ElicitRequestURLParams(message=said, url=url, elicitation_id=uuid.uuid4().hex)
+    return ElicitRequestURLParams(message=message, url=url, elicitation_id=uuid.uuid4().hex)
 
 
 def _call_text(params: CallToolRequestParams) -> str:
@@ -418,8 +418,8 @@ async def _listens(url: str) -> bool:
 def _blocks(run: Run) -> CallToolResult | None:
     """Return the result of one call as its own server would; None where that is incomplete."""
     if run.status is RunState.FAILED and (error := run.steps[CALL].error) is not None:
-        said = f"{error.message} (run {run.run[:SHORT]})"
-        return CallToolResult(content=[TextContent(type="text", text=said)], is_error=True)
+        message = f"{error.message} (run {run.run[:SHORT]})"
+        return CallToolResult(content=[TextContent(type="text", text=message)], is_error=True)
     if run.status is not RunState.SUCCEEDED or run.partial:
         return None
     value = run.output

@@ -258,8 +258,8 @@ def approval_help(run: str) -> str:
 def values_help(run: str, steps: Sequence[str]) -> str:
     """Return how a person decides about the calls of `steps` that wait with their values."""
     shown = ", ".join(steps[:_MOST_STEPS])
-    said = f"Calls of {shown} wait with their values (`calls_waiting` of each step), and a model"
-    return _person_help(run, f"{said} cannot approve them.", "each call")
+    message = f"Calls of {shown} wait with their values (`calls_waiting` of each step), and a model"
+    return _person_help(run, f"{message} cannot approve them.", "each call")
 
 
 def _person_help(run: str, said: str, shown: str) -> str:

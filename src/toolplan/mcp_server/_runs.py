@@ -305,8 +305,8 @@ class Runs(AbstractAsyncContextManager["Runs"]):
         events = await in_thread(self._journal.events, name)
         if name in self._active:  # perhaps another request was faster
             if allow or deny:
-                said = "Another request works on the run; the answer was not used."
-                raise CallRefused("busy", said, _shown_by(name))
+                message = "Another request works on the run; the answer was not used."
+                raise CallRefused("busy", message, _shown_by(name))
             return self._active[name]
         progress = Progress(plan.plan)
         progress.catch_up(events)
@@ -387,8 +387,8 @@ class Runs(AbstractAsyncContextManager["Runs"]):
             return
         status = (await in_thread(self._journal.entry, name)).status
         if status in _OVER:
-            said = f"The run is over, so there is nothing to cancel: it is {status.value}."
-            raise CallRefused("run-over", said, _shown_by(name))
+            message = f"The run is over, so there is nothing to cancel: it is {status.value}."
+            raise CallRefused("run-over", message, _shown_by(name))
         if await in_thread(self._app.workers.placed, name) is not None:
             await self._app.workers.cancel(name, who="mcp")
         else:
@@ -416,8 +416,8 @@ class Runs(AbstractAsyncContextManager["Runs"]):
         request: object,
     ) -> ActiveRun:
         if len(self._active) >= MOST_RUNS:
-            said = f"There are {MOST_RUNS} active runs, which is the maximum."
-            raise CallRefused("busy", said, "Wait until one of them is over; `runs` lists them.")
+            message = f"There are {MOST_RUNS} active runs, which is the maximum."
+            raise CallRefused("busy", message, "Wait until one of them is over; `runs` lists them.")
         with made_by("mcp"):
             # a task of its own, because the run outlives the client's request
             task = asyncio.get_running_loop().create_task(
@@ -438,8 +438,8 @@ class Runs(AbstractAsyncContextManager["Runs"]):
         allow = self._app.policy.allow
         for step in plan.plan.steps:
             if allow is not None and step.tool not in allow:
-                said = f"The run uses the tool {step.tool!r}, which is not allowed here."
-                raise CallRefused("tool-not-allowed", said, _RESUME_ELSEWHERE)
+                message = f"The run uses the tool {step.tool!r}, which is not allowed here."
+                raise CallRefused("tool-not-allowed", message, _RESUME_ELSEWHERE)
 
     async def _plan_of(self, name: str) -> ExecutionPlan:
         app = self._app

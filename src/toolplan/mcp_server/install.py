@@ -109,11 +109,11 @@ def install(
             stays |= {f"{name} of {other}": reason for name, reason in staying.items()}
             for name, entry in entries.items():
                 if servers.setdefault(name, entry) != entry:
-                    said = f"{name!r} is another server in {other}"
-                    raise BrokenFile(said, "Give one of the two another name.")
+                    message = f"{name!r} is another server in {other}"
+                    raise BrokenFile(message, "Give one of the two another name.")
         if OWN in document.servers:
-            said = f"it has a server {OWN!r} already"
-            raise BrokenFile(said, "Remove that one, or give it another name.")
+            message = f"it has a server {OWN!r} already"
+            raise BrokenFile(message, "Remove that one, or give it another name.")
         if not servers:
             help = f"Add servers to {client.name}, or take those of another client: --from CLIENT."
             raise BrokenFile("it has no server that toolplan can start", help)
@@ -183,8 +183,8 @@ def _movable(client: Client, document: Document) -> tuple[dict[str, Json], dict[
 def _opened(client: Client, project: Path | None) -> Generator[_ClientFile]:
     """Yield the file of a client; its faults are raised as errors of toolplan."""
     if project is not None and not client.project:
-        said = f"{client.name} has no configuration in projects."
-        raise ToolplanError("client-file", said, "Leave out --project.")
+        message = f"{client.name} has no configuration in projects."
+        raise ToolplanError("client-file", message, "Leave out --project.")
     file = _ClientFile(client, project)
     with _refusing(file.path):
         yield file

@@ -79,10 +79,10 @@ async def in_time(
         except StopAsyncIteration:
             return
         except TimeoutError:
-            said = f"took over {retry_policy.total_s:g} s"
+            message = f"took over {retry_policy.total_s:g} s"
             if bound < left:
-                said = f"stopped in the middle of its reply for {bound:g} s"
-            raise CallFailed(timed_out(name, said)) from None
+                message = f"stopped in the middle of its reply for {bound:g} s"
+            raise CallFailed(timed_out(name, message)) from None
         bound = retry_policy.between_pieces_s
         yield part
 

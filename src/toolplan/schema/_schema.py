@@ -306,8 +306,8 @@ def _read(error: jsonschema_rs.ValidationError) -> list[Violation]:
         case jsonschema_rs.ValidationErrorKind.Type(types=types):
             # null is left out, unless it is the only one: a writer chooses from the others
             wanted = [ARTICLE[each] for each in ARTICLE if each in types and each != "null"]
-            said = f"It is {json_type(found)}, not {' or '.join(wanted) or 'null'}."
-            return [Violation("type", pointer, said)]
+            message = f"It is {json_type(found)}, not {' or '.join(wanted) or 'null'}."
+            return [Violation("type", pointer, message)]
         case (
             jsonschema_rs.ValidationErrorKind.AnyOf(context=branches)
             | jsonschema_rs.ValidationErrorKind.OneOfNotValid(context=branches)
@@ -336,8 +336,8 @@ def _of_branches(
     if not fitting:
         messages = [violation.message for each in reasons for violation in each[:1]]
         wanted = dict.fromkeys(each.rpartition(", not ")[2].rstrip(".") for each in messages)
-        said = f"It is {json_type(found)}, not {' or '.join(wanted)}."
-        return [Violation("type", pointer, said)]
+        message = f"It is {json_type(found)}, not {' or '.join(wanted)}."
+        return [Violation("type", pointer, message)]
     best = min(fitting, key=len)
     if len(best) == 1:
         return best

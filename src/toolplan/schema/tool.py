@@ -356,8 +356,8 @@ class Toolbox(Mapping[str, Tool]):
         self.derived: dict[type, object] = {}
         """Indexes over the tools, by their class."""
         if isinstance(tools, str | bytes):
-            said = f"A Toolbox is made of tools, not of a text: {tools[:60]!r}."
-            raise ToolObjectError(said, _GIVE_TOOLS)
+            message = f"A Toolbox is made of tools, not of a text: {tools[:60]!r}."
+            raise ToolObjectError(message, _GIVE_TOOLS)
         listed: list[object] = [*tools]
         if functions := [(at, each) for at, each in enumerate(listed) if inspect.isroutine(each)]:
             names = ", ".join(f"{one.__name__!r} at [{at}]" for at, one in functions[:_MOST_NAMED])

@@ -138,8 +138,8 @@ def demo_command(
     if mcp + mcp_http + http > 1:
         raise ToolplanError("usage", "--mcp, --mcp-http and --http exclude each other.")
     if today is not None and not _FIRST_YEAR <= today.year <= _LAST_YEAR:
-        said = f"--today {today} is not in the years from {_FIRST_YEAR} to {_LAST_YEAR}."
-        raise ToolplanError("bad-date", said, "Write YYYY-MM-DD, as in 2025-10-12.")
+        message = f"--today {today} is not in the years from {_FIRST_YEAR} to {_LAST_YEAR}."
+        raise ToolplanError("bad-date", message, "Write YYYY-MM-DD, as in 2025-10-12.")
     try:
         tools = demo_tools(today, DEFAULT_ROWS if rows is None else rows, lasts=True)
     except ToolObjectError as error:

@@ -155,8 +155,8 @@ def plan_problems(
             if task["expert"] not in experts:
                 hint = did_you_mean(near(task["expert"], experts))
                 hint = hint or f"Experts: {', '.join(experts)}."
-                said = f"/plan/{at}/expert: There is no expert {task['expert']!r}. {hint}"
-                problems.append(said)
+                message = f"/plan/{at}/expert: There is no expert {task['expert']!r}. {hint}"
+                problems.append(message)
             if not task["task"].strip():
                 problems.append(f"/plan/{at}/task: It is empty.")
     most = len(found["plan"]) - 1

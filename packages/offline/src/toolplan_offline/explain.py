@@ -64,10 +64,10 @@ def not_together(reading: Reading, world: World, reason: str | None) -> Clarific
 def tried(attempt: Attempt) -> Clarification:
     """Explain that the only plan was proposed before and failed."""
     refused = next((each.message for each in attempt.diagnostics if each.blocks), None)
-    said = "The only plan for these words has been tried. Please ask in other words."
+    message = "The only plan for these words has been tried. Please ask in other words."
     if refused is not None:
-        said = f"The only plan for these words does not pass the check: {refused}"
-    return Clarification(said, partial_plan=json.loads(attempt.draft.text))
+        message = f"The only plan for these words does not pass the check: {refused}"
+    return Clarification(message, partial_plan=json.loads(attempt.draft.text))
 
 
 # --- questions that can be asked

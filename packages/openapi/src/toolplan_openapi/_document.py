@@ -116,12 +116,12 @@ class Place(Struct, frozen=True):
             )
         fragment = unquote(reference[1:])
         if fragment and not fragment.startswith("/"):
-            said = f"Its '$ref' {_short(reference)!r} is not a JSON pointer."
-            raise Unusable(self.pointer, said)
+            message = f"Its '$ref' {_short(reference)!r} is not a JSON pointer."
+            raise Unusable(self.pointer, message)
         place = Place.of(self.root).at(*split_pointer(fragment))
         if place.value is None:
-            said = f"It refers to {_short(reference)!r}, which is not in the document."
-            raise Unusable(self.pointer, said)
+            message = f"It refers to {_short(reference)!r}, which is not in the document."
+            raise Unusable(self.pointer, message)
         return place
 
 

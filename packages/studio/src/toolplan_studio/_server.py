@@ -74,8 +74,8 @@ async def serve(
     for origin in origins:
         parts = urlsplit(origin)
         if parts.scheme not in ("http", "https") or not parts.hostname or parts.path.strip("/"):
-            said = f"{origin!r} is not an address of pages."
-            raise CannotServe("usage", said, "As in https://plans.example.")
+            message = f"{origin!r} is not an address of pages."
+            raise CannotServe("usage", message, "As in https://plans.example.")
         hosts.append(f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname)
     rules = checked_rules(host, token, hosts, origins)
     if user_header is not None and not _HEADER.fullmatch(user_header):

@@ -58,8 +58,8 @@ class Sessions:
     def enter(self, token: str, response: Response, *, is_https: bool) -> None:
         """Set the cookie for a valid token; a Refused where it is not valid."""
         if not (self._is_known(token) or self._is_first_use(token)):
-            said = "The token is not valid, or was used before."
-            raise Refused("unauthorised", said, _HOW_TO_ENTER)
+            message = "The token is not valid, or was used before."
+            raise Refused("unauthorised", message, _HOW_TO_ENTER)
         end = int(time.time()) + LASTS_S
         response.set_cookie(
             COOKIE,
@@ -81,8 +81,8 @@ class Sessions:
         is_signed = _same(signature, self._signature("session", end))
         if is_time and is_signed and int(end) > time.time():
             return
-        said = "This browser has no session, or it has ended."
-        raise Refused("unauthorised", said, _HOW_TO_ENTER)
+        message = "This browser has no session, or it has ended."
+        raise Refused("unauthorised", message, _HOW_TO_ENTER)
 
     def user(self, headers: Mapping[str, str]) -> str:
         """Return the user who sends a request; empty where there is only one user.

@@ -298,8 +298,8 @@ class Studio:
         asked = wire.Question(question=query, today=day if isinstance(day, str) else None)
         found: tuple[Diagnostic, ...] = ()
         if reason:
-            said = f"A person refused the plan: {reason}"
-            found = (Diagnostic("refused", Severity.ERROR, said),)
+            message = f"A person refused the plan: {reason}"
+            found = (Diagnostic("refused", Severity.ERROR, message),)
         tried = Attempt(Draft(views.plan_json_text(before)), found, tuple(events))
         proposed = await self._proposed(partial(self.app.plan, query, tried=[tried]), asked)
         written = None if proposed.checked is None else proposed.checked.plan

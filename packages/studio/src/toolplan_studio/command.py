@@ -61,8 +61,8 @@ def studio_command(
     token = os.environ.get(TOKEN) or None
     if link:
         if port == 0 and not origin:
-            said = "--link needs the port of the studio that runs."
-            raise CommandError("usage", said, "Name it with --port.")
+            message = "--link needs the port of the studio that runs."
+            raise CommandError("usage", message, "Name it with --port.")
         shown = f"[{host}]" if ":" in host else host
         address = origin[0].rstrip("/") if origin else f"http://{shown}:{port}"
         note(f"The studio: {address}/#token={Sessions(session_key(token)).one_time_token()}")

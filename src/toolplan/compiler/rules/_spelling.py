@@ -192,18 +192,18 @@ def days_for(text: str, name: str, around: Schema, given: Set[str], times: Times
         return None
     if found.range is None:
         return Days(text, {}, f"“{text}” is unclear: {found.question}")
-    said = f"“{text}” is {found.range}" + (f" ({found.note})" if found.note else "")
+    message = f"“{text}” is {found.range}" + (f" ({found.note})" if found.note else "")
     if found.ahead is not None:
-        said += f"; where what lies ahead is meant, {found.ahead}"
+        message += f"; where what lies ahead is meant, {found.ahead}"
     if _UNCLEAR.fullmatch(_snake(name)):
-        return _refused(said, f"Whether {name!r} includes its own day is not known.")
+        return _refused(message, f"Whether {name!r} includes its own day is not known.")
     named = [node.get("properties") for node in around.nodes()]
     names = [each for listed in named if isinstance(listed, dict) for each in listed]
     sides = {each: _side(each) for each in names if is_date(at(around, (each,)))}
     days, has_end = found.range, any(each.at == 1 for each in sides.values())
     if sides[name].at == 0 and not has_end and days.last == times.today:
         days = DateRange(days.first, None)  # there is only a first day, and both end today
-    return _placed(said, days, name, sides, given)
+    return _placed(message, days, name, sides, given)
 
 
 def _placed(

@@ -119,8 +119,8 @@ class Guard:
     def _check(self, scope: Scope, headers: Headers) -> None:
         """Check everything but the body."""
         if sum(len(name) + len(value) for name, value in headers.raw) > MOST_HEADERS:
-            said = f"The limit of headers is {MOST_HEADERS} bytes."
-            raise _Refused(431, "headers-too-large", said)
+            message = f"The limit of headers is {MOST_HEADERS} bytes."
+            raise _Refused(431, "headers-too-large", message)
         self._check_sender(headers)
         self._check_token(scope, headers)
         if scope["method"] == "OPTIONS":
@@ -154,8 +154,8 @@ class Guard:
         token = self._rules.token
         whole = unquote(f"{scope.get('path', '')}?{query}")
         if names & _SECRET_NAMES or (token is not None and token in whole):
-            said = "Send the token in the header Authorization, not in the URL."
-            raise _Refused(400, "token-in-url", said)
+            message = "Send the token in the header Authorization, not in the URL."
+            raise _Refused(400, "token-in-url", message)
         if token is None:
             return
         values = headers.getlist("authorization")
@@ -188,8 +188,8 @@ class Guard:
             raise _Refused(408, "too-slow", "The request was not received in time.") from None
 
     def _too_large(self) -> _Refused:
-        said = f"The limit of a request is {self._rules.most_body} bytes."
-        return _Refused(413, "too-large", said)
+        message = f"The limit of a request is {self._rules.most_body} bytes."
+        return _Refused(413, "too-large", message)
 
 
 async def _refuse(status: int, body: bytes, receive: Receive, send: Send) -> None:

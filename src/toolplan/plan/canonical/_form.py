@@ -93,8 +93,8 @@ class StepFields:
             return found[0]
         counts = next((name for name in found if self.item[name] is not None), found[0])
         others = ", ".join(repr(name) for name in found if name != counts)
-        said = f"{others} is not read, because {counts!r} is given."
-        self.report.warning("noise", said, place, self.step, "Write one of them.")
+        message = f"{others} is not read, because {counts!r} is given."
+        self.report.warning("noise", message, place, self.step, "Write one of them.")
         return counts
 
     def tool(self, names: Sequence[str]) -> str:
@@ -152,9 +152,9 @@ class IdCheck:
         pointer = f"/steps/{self._count}/id"
         other = self._alike.setdefault(_folded(name), name)
         if name in self._first:
-            said = f"The id {shown(name)} is taken by step {self._first[name]}."
+            message = f"The id {shown(name)} is taken by step {self._first[name]}."
             help_ = "Every step needs an id of its own."
-            self._report.error("duplicate-id", said, pointer, name, help_)
+            self._report.error("duplicate-id", message, pointer, name, help_)
         elif not is_id(name):
             self._report.error(
                 "bad-id",
@@ -165,9 +165,9 @@ class IdCheck:
                 "neither 'item' nor 'index', which are reserved for steps with 'for_each'.",
             )
         elif other != name:
-            said = f"The id {shown(name)} looks like {shown(other)}."
+            message = f"The id {shown(name)} looks like {shown(other)}."
             help_ = "Give one of them another name."
-            self._report.warning("confusable-id", said, pointer, name, help_)
+            self._report.warning("confusable-id", message, pointer, name, help_)
         self._first.setdefault(name, self._count)
         self._count += 1
 
@@ -212,8 +212,8 @@ def load(document: Json, limits: Limits | None = None) -> Parsed:
         return Parsed(None, report.diagnostics)
     version = document.get("toolplan", VERSION)
     if type(version) is not int or version != VERSION:
-        said = f"The plan has the version {_said(version)}; this toolplan reads {VERSION}."
-        report.error("plan-version", said, "/toolplan")
+        message = f"The plan has the version {_said(version)}; this toolplan reads {VERSION}."
+        report.error("plan-version", message, "/toolplan")
     report.unknown_fields(document, _PLAN_FIELDS, "")
     items = read_steps(document, limits, report)
     if items is None or not check_depth(document, limits.depth, report):
@@ -291,8 +291,8 @@ class _Fields(StepFields):
         for at, each in enumerate(after):
             if not isinstance(each, str):
                 kind = json_type(each).capitalize()
-                said = f"{kind} stands where the id of a step was expected."
-                self._error("field-type", said, f"after/{at}")
+                message = f"{kind} stands where the id of a step was expected."
+                self._error("field-type", message, f"after/{at}")
         return tuple(each for each in after if isinstance(each, str))
 
     def when(self) -> When | None:
@@ -317,8 +317,8 @@ class _Fields(StepFields):
         if isinstance(value, str) and value in choices:
             return value
         if name in self.item:
-            said = f"{name!r} is {_said(value)}, not {' or '.join(map(repr, choices))}."
-            self._error("field-type", said, name)
+            message = f"{name!r} is {_said(value)}, not {' or '.join(map(repr, choices))}."
+            self._error("field-type", message, name)
         return None
 
     def timeout(self) -> float | None:
@@ -328,8 +328,8 @@ class _Fields(StepFields):
             return None
         if 0 < seconds <= LONGEST_TIMEOUT_S:  # NaN is outside too
             return float(seconds)
-        said = f"'timeout_s' is {_said(seconds)}; it must be above 0 and at most"
-        self._error("field-type", f"{said} {LONGEST_TIMEOUT_S}.", "timeout_s")
+        message = f"'timeout_s' is {_said(seconds)}; it must be above 0 and at most"
+        self._error("field-type", f"{message} {LONGEST_TIMEOUT_S}.", "timeout_s")
         return None
 
     def whole_number(self, name: str, least: int, most: int | None, default: int) -> int:
@@ -340,8 +340,8 @@ class _Fields(StepFields):
             return value
         else:
             upper = "" if most is None else f" and at most {most}"
-            said = f"{name!r} is {_said(value)}; it must be at least {least}{upper}."
-            self._error("field-type", said, name)
+            message = f"{name!r} is {_said(value)}; it must be at least {least}{upper}."
+            self._error("field-type", message, name)
         return default
 
     def thought(self) -> str | None:

@@ -296,8 +296,8 @@ def in_braces(
             raise ReferenceSyntaxError(found or "'}' is missing", end)
         except (ReferenceSyntaxError, PathSyntaxError) as error:
             shown = "".join(text[at - 1 : at + 61].partition("}")[:2])
-            said = f"The reference {shown!r} cannot be read: {error}."
-            return TextProblem("reference-syntax", said, help, offset=error.offset), at
+            message = f"The reference {shown!r} cannot be read: {error}."
+            return TextProblem("reference-syntax", message, help, offset=error.offset), at
 
     # the look-behind keeps a long row of dollars from being tried from each of them
     return Notation(
@@ -458,6 +458,6 @@ def check_depth(document: Json, most: int, report: Report) -> bool:
         ][:_MOST_POINTERS]
     for pointer, _ in places:
         if not report.is_full():
-            said = f"Lists and objects are nested deeper than {most}."
-            report.error("too-deep", said, pointer)
+            message = f"Lists and objects are nested deeper than {most}."
+            report.error("too-deep", message, pointer)
     return False

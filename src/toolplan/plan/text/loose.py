@@ -265,14 +265,14 @@ class Reader:
     def number(self, word: str) -> int | float:
         """Return the number that `word` spells, and report one that readers read differently."""
         if is_bad_number(word):
-            said = f"{word[:40]} is not a number that all JSON readers accept."
+            message = f"{word[:40]} is not a number that all JSON readers accept."
             limits = "Numbers are finite, whole ones lie between -2^63 and 2^63, others have up to"
-            self.complain("bad-number", said, f"{limits} 15 digits.")
+            self.complain("bad-number", message, f"{limits} 15 digits.")
         return nearest(word)
 
     def _repeated(self, key: str) -> None:
-        said = f"The key {key[:60]!r} stands twice in one object."
-        self.complain("duplicate-key", said, "Keep one of the two.", key)
+        message = f"The key {key[:60]!r} stands twice in one object."
+        self.complain("duplicate-key", message, "Keep one of the two.", key)
 
     def complain(self, code: str, message: str, help: str | None = None, *inner: str) -> None:
         """Note a flaw of the value that is being read, or of the member `inner` of it."""

@@ -202,8 +202,8 @@ class Pager:
     ) -> dict[str, Json]:
         mark = repr(value)
         if mark in self._seen or value == argument.of(before):
-            said = f"The tool gave a cursor twice ({argument.name}): it goes round."
-            raise PageError("pages-repeat", said)
+            message = f"The tool gave a cursor twice ({argument.name}): it goes round."
+            raise PageError("pages-repeat", message)
         self._seen.add(mark)
         return argument.put(before, value)
 

@@ -154,8 +154,8 @@ class Store(ABC):
         if not names or not start:
             raise self._unknown(start)
         if len(names) > 1:
-            said = f"Several runs begin with {start!r}."
-            raise JournalError("unknown-run", said, "Type more of the name.")
+            message = f"Several runs begin with {start!r}."
+            raise JournalError("unknown-run", message, "Type more of the name.")
         return names[0]
 
     def record(self, run: str) -> RunRecord:

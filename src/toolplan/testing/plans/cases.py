@@ -115,8 +115,8 @@ def read_cases(path: Path) -> CaseFile:
             if not given:
                 raise CaseError(f"{place} expects nothing.", _EXAMPLE)
             if given.get("no_plan") and len(given) > 1:
-                said = "must be alone: without a plan nothing else can be expected."
-                raise CaseError(f"{place}.no_plan {said}", _EXAMPLE)
+                message = "must be alone: without a plan nothing else can be expected."
+                raise CaseError(f"{place}.no_plan {message}", _EXAMPLE)
             for name in given.keys() & {"plan", "includes"}:
                 given[name] = _plan(f"{place}.{name}", given[name])
             expect = Expectation(**given)
@@ -144,8 +144,8 @@ def read_text(path: Path) -> str:
         with path.open("rb") as file:
             raw = file.read(MOST_BYTES + 1)
         if len(raw) > MOST_BYTES:
-            said = f"{path}: it is larger than {MOST_BYTES:,} bytes."
-            raise CaseError(said, "Write the questions into several files.")
+            message = f"{path}: it is larger than {MOST_BYTES:,} bytes."
+            raise CaseError(message, "Write the questions into several files.")
         return raw.decode("utf-8")
     except OSError as error:
         raise CaseError(f"{path}: {file_fault(error)}.", "Name a file of plan tests.") from None

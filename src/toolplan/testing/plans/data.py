@@ -43,8 +43,8 @@ def read_data(path: Path, rows: int, today: str, on_note: Callable[[str], None])
     chosen = [usable[int(at * step)] for at in range(min(rows, len(usable)))]
     if len(chosen) < len(read):
         left = len(read) - len(usable)
-        said = f"{left} have no plan to compare with, or two tools of one name"
-        on_note(f"{path}: {len(chosen)} of {len(read)} rows are asked; {said}.")
+        message = f"{left} have no plan to compare with, or two tools of one name"
+        on_note(f"{path}: {len(chosen)} of {len(read)} rows are asked; {message}.")
     return chosen
 
 

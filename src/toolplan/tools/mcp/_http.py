@@ -134,16 +134,16 @@ def _explained(response: httpx2.Response, asked: Asked) -> httpx2.Response:
     encoding = json.detect_encoding(response.content)
     text = response.content.decode(encoding, "surrogateescape").lstrip("\ufeff")
     if status >= 400 and "jsonrpc" not in json_object(text):
-        said = f"HTTP {status} ({httpx2.codes.get_reason_phrase(status)})"
+        message = f"HTTP {status} ({httpx2.codes.get_reason_phrase(status)})"
         if words := words_of(text).rstrip("."):
-            said = f"{said}: {words}"
+            message = f"{message}: {words}"
         if status >= 500 or status == 408:
             what = "gave up" if status == 408 else "failed"
-            return _failed(CONNECTION_CLOSED, f"The server {what}: {said}.")
+            return _failed(CONNECTION_CLOSED, f"The server {what}: {message}.")
         # no method of a server that speaks another protocol: the SDK falls back to an older one
         code = METHOD_NOT_FOUND if status == 404 else INVALID_REQUEST
         place = "; see its 'headers'" if status in (401, 403, 407) else ""
-        return _failed(code, f"The server refused the request: {said}{place}.", status)
+        return _failed(code, f"The server refused the request: {message}{place}.", status)
     line = to_line(answer_to(*asked, text))
     headers = plain_headers(response) | {"content-type": "application/json"}
     return httpx2.Response(status, headers=headers, content=line.encode())

@@ -75,11 +75,11 @@ class Standing(NamedTuple):
     def text(self) -> str:
         """The sign-in as a clause, for a person."""
         scope = f", for {self.scope}" if self.scope else ""
-        said = f"signed in at {self.issuer or 'its own address'}{scope}"
+        message = f"signed in at {self.issuer or 'its own address'}{scope}"
         if self.expires_at is not None:
             then = "renewed by itself" if self.renews else "then you sign in again"
-            said += f", until {self.expires_at} ({then})"
-        return said
+            message += f", until {self.expires_at} ({then})"
+        return message
 
 
 class SignIns:

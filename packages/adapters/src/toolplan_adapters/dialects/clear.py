@@ -134,16 +134,16 @@ class _Steps:
         indexes: list[int] = []
         for each in written:
             if isinstance(each, bool) or not isinstance(each, int):
-                said = f"{spelling!r} holds {json_type(each)}, not the number of a step."
+                message = f"{spelling!r} holds {json_type(each)}, not the number of a step."
                 help_ = "Steps are counted from 0."
-                self._report.error("field-type", said, place, fields.step, help_)
+                self._report.error("field-type", message, place, fields.step, help_)
             elif each == at:
-                said = f"Step {at} depends on itself."
-                self._report.error("self-reference", said, place, fields.step)
+                message = f"Step {at} depends on itself."
+                self._report.error("self-reference", message, place, fields.step)
             elif not 0 <= each < self._count:
-                said = f"There is no step {each if abs(each) < 10**18 else 'of that number'}."
+                message = f"There is no step {each if abs(each) < 10**18 else 'of that number'}."
                 help_ = f"The steps are 0 to {self._count - 1}."
-                self._report.error("unknown-step", said, place, fields.step, help_)
+                self._report.error("unknown-step", message, place, fields.step, help_)
             else:
                 indexes.append(each)
         return indexes
@@ -165,8 +165,8 @@ def _undeclared(at: int, needed: int) -> Diagnostic:
 def _unsaid(plan: Plan, _: form.Signatures | None) -> list[Diagnostic]:
     found = form.unsaid(plan, _SAYS, None, [step.id for step in plan.steps])
     if "timestamp" in plan.metadata:
-        said = "In Clear, 'timestamp' is when the plan was made."
-        found.append(form.cannot(said, "/metadata/timestamp"))
+        message = "In Clear, 'timestamp' is when the plan was made."
+        found.append(form.cannot(message, "/metadata/timestamp"))
     return [*found, *form.unsaid_after(plan)]
 
 

@@ -127,8 +127,8 @@ def _inner(document: Json, report: Report) -> Mapping[str, Json] | None:
         return None
     others = [name for name in document if name in _STATE_FIELDS[1:-1]]
     if others:
-        said = f"The plan was read without the rest of the STATE: {', '.join(others)}."
-        report.warning("noise", said, help="Write the plan alone.")
+        message = f"The plan was read without the rest of the STATE: {', '.join(others)}."
+        report.warning("noise", message, help="Write the plan alone.")
     return inner
 
 
@@ -153,8 +153,8 @@ def _after(task: StepFields) -> tuple[str, ...]:
         return ()
     for at, each in enumerate(written):
         if not isinstance(each, str):
-            said = f"'depends_on' holds {json_type(each)}, not the id of a task."
-            task.report.error("field-type", said, f"{pointer}/{at}", task.step)
+            message = f"'depends_on' holds {json_type(each)}, not the id of a task."
+            task.report.error("field-type", message, f"{pointer}/{at}", task.step)
     return tuple(each for each in written if isinstance(each, str))
 
 

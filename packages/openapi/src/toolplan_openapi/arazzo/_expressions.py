@@ -159,12 +159,12 @@ class Scope(Struct):
         else:
             outputs = (self.steps if kind == "step" else self.workflows).get(owner)
             if outputs is None:
-                said = f"No earlier {kind} has the id {shown(owner)}: {shown(expression)}."
-                return TextProblem("unknown-step", said)
+                message = f"No earlier {kind} has the id {shown(owner)}: {shown(expression)}."
+                return TextProblem("unknown-step", message)
             known = outputs
         if name not in known:
-            said = f"The {kind} {shown(owner)} has no output {shown(name)} that a plan can have."
-            return TextProblem("unknown-output", said)
+            message = f"The {kind} {shown(owner)} has no output {shown(name)} that a plan can have."
+            return TextProblem("unknown-output", message)
         path = read_path(found["rest"])
         if path is None:
             return TextProblem("reference-syntax", f"{shown(expression)} cannot be read.", _HELP)

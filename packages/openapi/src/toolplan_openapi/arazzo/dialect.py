@@ -69,15 +69,15 @@ def _load(
 
 def _chosen(reading: Reading, choice: Choice) -> Place | None:
     if not reading.workflows or not reading.workflows[0].node:
-        said = "'workflows' is no list with a workflow in it."
-        reading.report.error("field-type", said, "/workflows")
+        message = "'workflows' is no list with a workflow in it."
+        reading.report.error("field-type", message, "/workflows")
         return None
     if choice.workflow is None:
         return reading.workflows[0]
     workflow = reading.workflow(choice.workflow)
     if workflow is None:
-        said = f"The document has no workflow {choice.workflow!r}."
-        reading.report.error("missing-field", said, "/workflows", help=_named(_names(reading)))
+        message = f"The document has no workflow {choice.workflow!r}."
+        reading.report.error("missing-field", message, "/workflows", help=_named(_names(reading)))
     return workflow
 
 
@@ -112,13 +112,13 @@ def _unsaid(plan: Plan, _: form.Signatures | None) -> list[Diagnostic]:
         step = plan.steps[at]
         implied = {ref.step for _, ref in step_refs(step)}
         if step.after != (() if before.id in implied else (before.id,)):
-            said = "Arazzo runs each step after the one before it, and says no other order."
-            found.append(form.cannot(said, f"/steps/{at}/after", step.id))
+            message = "Arazzo runs each step after the one before it, and says no other order."
+            found.append(form.cannot(message, f"/steps/{at}/after", step.id))
     if plan.output is not None:
         fields = dict(plan.output.fields) if isinstance(plan.output, Object) else None
         if fields is None or not all(isinstance(each, Ref) for each in fields.values()):
-            said = "The outputs of a workflow are names, each with a reference."
-            found.append(form.cannot(said, "/output"))
+            message = "The outputs of a workflow are names, each with a reference."
+            found.append(form.cannot(message, "/output"))
     return found
 
 

@@ -72,8 +72,8 @@ def prepare(connection: Connection, place: str) -> tuple[str, ...]:
     """
     found, encoding = connection.info.server_version, _setting(connection, "server_encoding")
     if found < _OLDEST:
-        said = f"its server is Postgres {found // 10_000}"
-        raise _unusable("unavailable", place, said, "Postgres 12 is the oldest that works.")
+        message = f"its server is Postgres {found // 10_000}"
+        raise _unusable("unavailable", place, message, "Postgres 12 is the oldest that works.")
     if encoding != "UTF8":
         help = "Create one with CREATE DATABASE name ENCODING 'UTF8' TEMPLATE template0."
         raise _unusable("unavailable", place, f"the database has the encoding {encoding}", help)
@@ -113,8 +113,8 @@ def _version(connection: Connection, place: str) -> int:
     query = sql.SQL("SELECT version FROM {}").format(sql.Identifier(_VERSION))
     version = int(cast("tuple[Any]", connection.execute(query).fetchone())[0])
     if version > len(MIGRATIONS):
-        said = f"it has version {version}; this program knows {len(MIGRATIONS)}"
-        raise _unusable("newer", place, said, "Use the newer toolplan that wrote it.")
+        message = f"it has version {version}; this program knows {len(MIGRATIONS)}"
+        raise _unusable("newer", place, message, "Use the newer toolplan that wrote it.")
     return version
 
 
