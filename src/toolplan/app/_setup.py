@@ -311,7 +311,7 @@ class Kept:
 
     @property
     def journal(self) -> Store | None:
-        """The journal; None where there is none, or no run was kept in it yet."""
+        """The journal, or None before a run was kept in it."""
         self.check_open()
         if isinstance(self._journal, Path) and not self._journal.exists():
             return None

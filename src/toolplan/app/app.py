@@ -419,7 +419,7 @@ class App:
 
     @property
     def journal(self) -> Store | None:
-        """The journal; None where there is none, or no run was kept in it yet."""
+        """The journal, or None before a run was kept in it."""
         return self._kept.journal
 
     def needed_journal(self) -> Store:

@@ -137,7 +137,7 @@ def read_day(text: object) -> date:
 
 
 def metadata_of(plan: Json) -> dict[str, Json]:
-    """Return the metadata of a plan in its JSON form; empty where there is none."""
+    """Return the metadata of a plan in its JSON form, or empty if there is none."""
     metadata = plan.get("metadata") if isinstance(plan, dict) else None
     return metadata if isinstance(metadata, dict) else {}
 

@@ -255,7 +255,7 @@ class Settings:
         return bool(self._set.get("TOOLPLAN_MODEL") or self._document.get("toolplan_model"))
 
     def table(self, name: str) -> dict[str, object]:
-        """Return a table, empty where there is none."""
+        """Return a table, or empty if there is none."""
         found = self._document.get(name, {})
         if not isinstance(found, Mapping):
             help_ = f"Write [{name}] on its own line."

@@ -162,7 +162,7 @@ class ToolOptions:
         )
 
     def opened_if_given(self) -> AbstractContextManager[Toolset | None]:
-        """Open the tools of `--tools`; None where there are none."""
+        """Open the tools of `--tools`, or None."""
         return self.opened(for_plans=True) if self.tools else nullcontext()
 
 

@@ -100,7 +100,7 @@ def user_name() -> str:
 
 
 def without_worker(journal: Store, runs: Sequence[str]) -> dict[str, str]:
-    """Return those of `runs` that were given to workers and have none, with their queues."""
+    """Return the `runs` that were given to workers and have no worker, with their queues."""
     shared = journal.worker_runs()
     return {} if shared is None else shared.without_worker(runs)
 

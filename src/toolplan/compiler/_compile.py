@@ -347,7 +347,7 @@ def _context(
 
 
 def _apart(fixes: Iterable[Fix]) -> list[Fix]:
-    """Return those of `fixes` that touch nothing that an earlier one touches."""
+    """Return the `fixes` that touch nothing that an earlier one touches."""
     taken: set[tuple[str, ...]] = set()
     above: set[tuple[str, ...]] = set()  # every place around a taken one
     kept: list[Fix] = []

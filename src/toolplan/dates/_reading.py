@@ -149,7 +149,7 @@ class _Reader:
         self._both_sides()
 
     def word(self, at: int) -> str:
-        """Return the word at a place, "" where there is none."""
+        """Return the word at a place, or an empty text."""
         return self.words[at] if 0 <= at < len(self.words) else ""
 
     def after(self, at: int) -> dict[int, Meaning]:

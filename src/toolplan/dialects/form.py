@@ -423,7 +423,7 @@ def _said(part: Value) -> str:
 
 
 def _at(document: Json, pointer: str) -> Json:
-    """Return the value at `pointer` in `document`, None where there is none."""
+    """Return the value at `pointer` in `document`, or None."""
     try:
         return json_at(document, pointer)
     except LookupError:

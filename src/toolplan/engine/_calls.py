@@ -82,7 +82,7 @@ class SharedLimit(Protocol):
         """Take back an `ask`."""
 
     def release(self) -> None:
-        """Release what was granted."""
+        """Release the grant."""
 
 
 class Options(TypedDict, total=False):

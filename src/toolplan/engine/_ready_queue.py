@@ -63,7 +63,7 @@ class _SharedGate(_Gate):
         self._limit.release()
 
     def release_unused(self) -> None:
-        """Release what was granted and is not needed."""
+        """Release the grant, which is not needed."""
         while self.free > 0:
             self.free -= 1
             self._limit.release()

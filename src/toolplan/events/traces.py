@@ -84,7 +84,7 @@ def span(
 
 
 def start(name: str, attributes: Mapping[str, str | int], *, kind: str) -> Any:  # noqa: ANN401 — of a library that may be absent
-    """Return a span that is not made the current one, None where nothing is traced."""
+    """Return a span that is not made the current one, or None where nothing is traced."""
     if not is_on():
         return None
     trace: Any = sys.modules["opentelemetry.trace"]
@@ -175,7 +175,7 @@ def measure_tokens(
 
 
 def context_headers() -> dict[str, str]:
-    """Return the current trace context, as W3C headers; empty where there is none."""
+    """Return the current trace context, as W3C headers, or empty if there is none."""
     found: dict[str, str] = {}
     if is_on():
         propagate: Any = import_module("opentelemetry.propagate")

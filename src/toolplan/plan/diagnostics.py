@@ -168,7 +168,7 @@ class Suggestion(Struct, frozen=True):
 
 
 def suggest(name: str, names: Collection[str]) -> Suggestion:
-    """Return those of `names` that a writer may have meant by `name`.
+    """Return the `names` that a writer may have meant by `name`.
 
     One is sure only where it is the same name spelt otherwise. Likeness alone is not enough:
     `decrypt` and `encrypt` are very alike and mean different things.
@@ -185,7 +185,7 @@ def suggest(name: str, names: Collection[str]) -> Suggestion:
 
 
 def near(name: str, names: Iterable[str], *, most: int = _OFFERED) -> list[str]:
-    """Return those of `names` that are like `name`, the nearest first.
+    """Return the `names` that are like `name`, the nearest first.
 
     Letter case, hyphens, underscores and spaces do not count as differences.
     """

@@ -183,7 +183,7 @@ def _bound(raw: Json) -> None:
 
 
 def follow(node: Json, pointer: str) -> Node | None:
-    """Return the schema at `pointer`, a URI fragment, in `node`; None where there is none."""
+    """Return the schema at `pointer`, a URI fragment, in `node`, or None."""
     if pointer and not pointer.startswith("/"):
         return None
     for token in pointer.split("/")[1:]:

@@ -91,7 +91,7 @@ def without_null(schema: Schema) -> Schema:
 
 
 def _less_null(schema: Schema, node: Node) -> Node | None:
-    """Return `node` with one reference followed or one null less, None where there is none."""
+    """Return `node` with one reference followed or one null less, or None if it has neither."""
     if isinstance(node, bool):
         return None
     said = {name for name in node if name not in _ANNOTATIONS and not name.startswith("x-")}

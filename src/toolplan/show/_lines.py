@@ -61,7 +61,7 @@ class View(Protocol):
     """A printable value: its lines depend on the screen."""
 
     def lines(self, screen: Screen) -> Iterable[Line]:
-        """Return what is shown on `screen`."""
+        """Return the lines shown on `screen`."""
         ...
 
 
@@ -73,7 +73,7 @@ class Prose(Struct, frozen=True):
     below: str = ""
 
     def lines(self, screen: Screen) -> Iterator[Line]:
-        """Yield what is shown on `screen`."""
+        """Yield the lines shown on `screen`."""
         for paragraph in self.text.split("\n"):
             indent = paragraph[: len(paragraph) - len(paragraph.lstrip())]
             line = (Piece(screen.fit(paragraph), self.style),)

@@ -40,7 +40,7 @@ class ApprovalView(Struct, frozen=True):
     digest: str
 
     def lines(self, screen: Screen) -> Iterator[Line]:
-        """Yield what is shown on `screen`."""
+        """Yield the lines shown on `screen`."""
         changes = "changes something" if declares_effects(self.steps) else "may change something"
         most = "" if all(each.exact and not each.conditional for each in self.steps) else "at most "
         calls = count_text(sum(each.calls for each in self.steps), "call")

@@ -28,7 +28,7 @@ class ComparisonView(Struct, frozen=True):
     after: Mapping[str, str] = field(default_factory=dict[str, str])
 
     def lines(self, screen: Screen) -> Iterator[Line]:
-        """Yield what is shown on `screen`."""
+        """Yield the lines shown on `screen`."""
         for line in self._lines():
             fitting = tuple(Piece(screen.fit(text), style) for text, style in line)
             text = "".join(piece.text for piece in fitting)

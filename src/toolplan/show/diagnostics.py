@@ -76,7 +76,7 @@ class DiagnosticView(Struct, frozen=True):
     advice: str = ""
 
     def lines(self, screen: Screen) -> Iterator[Line]:
-        """Yield what is shown on `screen`."""
+        """Yield the lines shown on `screen`."""
         screen = replace(screen, width=min(screen.width, WIDTH))
         shown = self.located
         if len(shown) > MOST_SHOWN:  # errors, which keep the plan from running, come first

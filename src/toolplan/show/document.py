@@ -91,7 +91,7 @@ class DocumentView(Struct, frozen=True):
     document: Document
 
     def lines(self, screen: Screen) -> Iterator[Line]:
-        """Yield what is shown on `screen`."""
+        """Yield the lines shown on `screen`."""
         for at, block in enumerate(self.document):
             if isinstance(block, Heading) and at:
                 yield ()

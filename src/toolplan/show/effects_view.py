@@ -32,7 +32,7 @@ class EffectsView(Struct, frozen=True):
     effects: tuple[Effect, ...]
 
     def lines(self, screen: Screen) -> Iterator[Line]:
-        """Yield what is shown on `screen`."""
+        """Yield the lines shown on `screen`."""
         for step, calls in by_step(self.effects):
             yield from _step_lines(step, calls, screen)
 

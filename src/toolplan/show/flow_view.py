@@ -22,7 +22,7 @@ class FlowsView(Struct, frozen=True):
     flows: Sequence[Flow]
 
     def lines(self, screen: Screen) -> Iterator[Line]:
-        """Yield what is shown on `screen`."""
+        """Yield the lines shown on `screen`."""
         cells = [_COLUMNS, *(_row(flow) for flow in self.flows)]
         rows = [[Piece(screen.fit(printable(cell))) for cell in row] for row in cells]
         head, *rest = rows

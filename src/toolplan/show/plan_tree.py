@@ -45,7 +45,7 @@ class PlanTree(Struct, frozen=True):
     marks: Mapping[str, str] = field(default_factory=dict[str, str])
 
     def lines(self, screen: Screen) -> Iterator[Line]:
-        """Yield what is shown on `screen`."""
+        """Yield the lines shown on `screen`."""
         screen = replace(screen, width=max(screen.width, _NARROWEST))
         yield (Piece(count_text(len(self.plan.steps), "step"), "bold"),)
         for node, guide, below in _guided(_forest(self.plan)):

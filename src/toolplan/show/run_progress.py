@@ -151,7 +151,7 @@ class ProgressView(Struct, frozen=True):
     counts: str
 
     def lines(self, screen: Screen) -> Iterator[Line]:
-        """Yield what is shown on `screen`."""
+        """Yield the lines shown on `screen`."""
         rows = [[Piece(screen.fit(text), style) for text, style in row] for row in self.rows]
         yield from hanging_rows([(row[:-1], row[-1]) for row in rows], screen)
         yield from Prose(self.counts, "bold").lines(screen)

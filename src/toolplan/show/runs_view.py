@@ -39,7 +39,7 @@ class RunsView(Struct, frozen=True):
     entries: Sequence[RunEntry]
 
     def lines(self, screen: Screen) -> Iterator[Line]:
-        """Yield what is shown on `screen`."""
+        """Yield the lines shown on `screen`."""
         rows = [
             (
                 (

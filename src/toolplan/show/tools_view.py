@@ -18,7 +18,7 @@ class ToolsView(Struct, frozen=True):
     tools: Sequence[Tool]
 
     def lines(self, screen: Screen) -> Iterator[Line]:
-        """Yield what is shown on `screen`."""
+        """Yield the lines shown on `screen`."""
         rows = [("tool", "effects", "what it does")]
         for tool in self.tools:
             effects = tool.effects.value if tool.unusable is None else "cannot be used"
@@ -34,7 +34,7 @@ class ToolView(Struct, frozen=True):
     tool: Tool
 
     def lines(self, screen: Screen) -> Iterator[Line]:
-        """Yield what is shown on `screen`."""
+        """Yield the lines shown on `screen`."""
         tool = self.tool
 
         def prose(text: str, style: str = "") -> Iterator[Line]:

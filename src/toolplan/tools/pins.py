@@ -167,7 +167,7 @@ class Pins(Struct, frozen=True):
         write_whole(self.path, text)
 
     def changed(self, tools: Mapping[str, Tool]) -> tuple[RefusedTool, ...]:
-        """Return those of `tools` that differ from their pins, by name."""
+        """Return the `tools` that differ from their pins, by name."""
         changed: list[RefusedTool] = []
         for name in sorted({*tools} & {*self.pins}):
             pin, now = self.pins[name], Pin.of(tools[name])

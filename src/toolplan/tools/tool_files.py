@@ -91,7 +91,7 @@ def path_of(spec: str, folder: Path) -> Path:
 
 
 def json_in(spec: str, folder: Path) -> object:
-    """Return the JSON value in the file `spec`; None where there is none that can be read."""
+    """Return the JSON value in the file `spec`, or None if it cannot be read."""
     path = path_of(spec, folder)
     with suppress(ToolObjectError, OSError):
         return read_json_file(path, spec) if path.is_file() else None

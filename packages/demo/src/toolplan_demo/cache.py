@@ -24,7 +24,7 @@ _DIGEST_BYTES: Final = 32
 
 
 def load(key: str) -> bytes | None:
-    """Return the database image that was saved as `key`, None where there is none."""
+    """Return the database image that was saved as `key`, or None."""
     try:
         content = (_folder() / f"{key}{_SUFFIX}").read_bytes()
     except OSError:

@@ -374,7 +374,7 @@ def _tool(name: str, declared: Declared, database: Database) -> Tool:
 
 
 def wrong_arguments(tool: Tool, arguments: Arguments) -> str:
-    """Return the faults of a call's arguments; empty where there are none."""
+    """Return the faults of a call's arguments, or empty if there is none."""
     faults: list[str] = []
     for each in tool.input.violations(arguments):
         if each.kind == "unknown" and not each.pointer:

@@ -152,7 +152,7 @@ class Guard(Struct, frozen=True):
         return tuple(addresses)
 
     def objects(self, host: str) -> str | None:
-        """Return why `host` is never connected to; None where that is not known without asking."""
+        """Return why `host` is never connected to, or None if that takes a request."""
         known = [host] if _address(host) else ["127.0.0.1"] if _is_this_machine(host) else []
         try:
             self.admit(host, known)

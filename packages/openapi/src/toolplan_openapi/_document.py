@@ -144,7 +144,7 @@ def read_root(document: Json) -> Place:
 
 
 def one_of(stated: str, known: Iterable[T]) -> T | None:
-    """Return the one of `known` that is `stated`, None where there is none."""
+    """Return the item of `known` that is `stated`, or None."""
     return next((each for each in known if each == stated), None)
 
 

@@ -50,7 +50,7 @@ class Operation(Struct, frozen=True):
         server: the URL that the document gives for it; it may be relative.
         parameters: where arguments go, besides the body.
         key_header: the header that carries the key of the call, None without one.
-        body: the body of the request; None where there is none.
+        body: the body of the request, or None.
         media: the media types of a successful answer, in lower case; none where not stated.
         omitted: fields of the answer that are left out of the result, such as `success`.
         security: the schemes that a call needs, as alternatives; an empty one needs none.

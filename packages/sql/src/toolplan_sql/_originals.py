@@ -306,7 +306,7 @@ def require_literals(calls: Iterable[Call]) -> None:
 
 
 def roundings(calls: Iterable[Call]) -> Counter[Call]:
-    """Return those of `calls` that make doubles of integers or decimals, each with its count."""
+    """Return the `calls` that make doubles of integers or decimals, each with its count."""
     made = (call for call in calls if call.result in _ROUNDING)
     return Counter(call for call in made if any(map(_EXACT.fullmatch, call.types)))
 

@@ -51,7 +51,7 @@ def text_of(node: Node, key: str) -> str:
 
 
 def node_at(node: Node, *keys: str) -> Node:
-    """Return the object at a path of keys, empty where there is none."""
+    """Return the object at a path of keys, or empty if there is none."""
     for key in keys:
         inner = node.get(key)
         node = inner if isinstance(inner, dict) else {}

@@ -59,7 +59,7 @@ def zone_of(text: str) -> str:
 
 
 def zone_named(name: str) -> ZoneInfo | None:
-    """Return the time zone of an IANA name, as Europe/Berlin; None where there is none."""
+    """Return the time zone of an IANA name, as Europe/Berlin, or None."""
     try:
         return ZoneInfo(name)
     except (ValueError, OSError, ZoneInfoNotFoundError):  # also a name that is no path

@@ -180,7 +180,7 @@ def value_type(values: Iterable[Json], depth: int = 0, *, maps: bool = False) ->
 
 
 def number_type(values: Iterable[float]) -> ColumnType | None:
-    """Return the type that holds all of `values` exactly, None where there is none."""
+    """Return the type that holds all of `values` exactly, or None."""
     held = list(values)
     whole = [value for value in held if isinstance(value, int)]
     fractions = {value for value in held if isinstance(value, float)}

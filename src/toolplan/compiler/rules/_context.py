@@ -200,7 +200,7 @@ class PlanContext:
                         yield Constant(call, name, *each)
 
     def suggest(self, name: str, names: Collection[str]) -> Suggestion:
-        """Return those of `names` that may have been meant by `name`.
+        """Return the `names` that may have been meant by `name`.
 
         After `MAX_COMPARISONS` for one plan, nothing is offered any more.
         """

@@ -127,7 +127,7 @@ def untrusted_argument(context: PlanContext) -> Iterator[Problem]:
 
 @rule(Severity.WARNING)
 def untrusted_condition(context: PlanContext) -> Iterator[Problem]:
-    """Data that nobody vouched for decides whether a call is made that may do harm.
+    """Untrusted data decides whether a call is made that may do harm.
 
     The arguments of the call may all be trusted: whoever can write the data still chooses whether
     it happens. The condition may stand in this step, or in one that this step refers to.
@@ -140,7 +140,7 @@ def untrusted_condition(context: PlanContext) -> Iterator[Problem]:
 
 @rule(Severity.WARNING)
 def untrusted_count(context: PlanContext) -> Iterator[Problem]:
-    """Data that nobody vouched for decides how often a call is made that may do harm.
+    """Untrusted data decides how often a call is made that may do harm.
 
     Each item of `for_each` is a call, so that whoever can write the list chooses how many there
     are, and for which of the items.

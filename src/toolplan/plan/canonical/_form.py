@@ -98,7 +98,7 @@ class StepFields:
         return counts
 
     def tool(self, names: Sequence[str]) -> str:
-        """Return the name of the tool, "" where there is none."""
+        """Return the name of the tool, or ""."""
         if not self.is_object:
             return ""
         name = self.spelling(names, "tool")
@@ -130,7 +130,7 @@ class StepFields:
         return syntax.read(value, self.pointer + pointer, self.step, self.report)
 
     def text(self, name: str, field: str) -> str | None:
-        """Return the text of the field `name`, None where there is none; null is none as well."""
+        """Return the text of the field `name`, or None; null is none as well."""
         text = self.item.get(name)
         if text is None or isinstance(text, str):
             return text

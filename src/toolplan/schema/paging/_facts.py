@@ -74,7 +74,7 @@ def shape_of(value: Json, depth: int = 0) -> dict[str, Json]:
 
 
 def at(value: Json, path: Path) -> Json:
-    """Return the value at `path`, None where there is none; only objects are entered."""
+    """Return the value at `path`, or None; only objects are entered."""
     for key in path:
         value = value.get(key) if isinstance(value, dict) and isinstance(key, str) else None
     return value

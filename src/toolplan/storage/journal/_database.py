@@ -115,7 +115,7 @@ class Counter:
         return f"{self.missing} writes are missing" if self.missing else ""
 
     def notes(self, journal: Path) -> tuple[str, ...]:
-        """Return what the user should know about it."""
+        """Return a note for the user."""
         error = went_back(journal, self._path.parent)
         return (f"{error} {self.shortfall}. {error.help}",) if self.missing else ()
 

@@ -117,7 +117,7 @@ def damaged_at(run: str, at: int, lines: Sequence[str], sums: str) -> int | None
 
 
 def run_checksum(run: str, created_at: float, digest: str, record: str) -> int:
-    """Return the checksum of what a run was started with."""
+    """Return the checksum of the record that a run was started with."""
     text = "\0".join((run, repr(created_at), digest, record))
     return crc32(text.encode("utf-8", "surrogatepass"))
 

@@ -190,7 +190,7 @@ class Store(ABC):
         return read_record(run, rows[0][4:]), self._events(run, rows)
 
     def tail(self, run: str, at: int) -> list[Event]:
-        """Return the events of `run` from position `at` on; empty where there are none yet.
+        """Return the events of `run` from position `at` on, or empty if there is none yet.
 
         A step with `for_each` succeeds with the output None here: its `ItemEnded` have it.
         `follow` puts the two together.

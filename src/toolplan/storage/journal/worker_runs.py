@@ -60,7 +60,7 @@ class WorkerRuns(Protocol):
         ...
 
     def waits(self, run: str) -> str:
-        """Return what `run` waits for, of the limits over all machines; empty for nothing."""
+        """Return the limits over all machines that `run` waits for."""
         ...
 
     def worked(self) -> list[str]:

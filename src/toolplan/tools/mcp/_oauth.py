@@ -134,7 +134,7 @@ class _Provider(OAuthClientProvider):
 
     @property
     def token(self) -> str | None:
-        """The access token that is valid now; None where there is none."""
+        """The access token that is valid now, or None."""
         valid = self.context.current_tokens if self.context.is_token_valid() else None
         return None if valid is None else valid.access_token
 

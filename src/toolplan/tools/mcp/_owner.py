@@ -251,7 +251,7 @@ class Owner:
             self._settle(fault)
 
     async def _held(self, link: Link) -> str | None:
-        """Hold a connection; return why it ended, None where nothing has used it for long."""
+        """Hold a connection; return why it ended, or None if it was idle for long."""
         limit_s = self._terms.start_timeout_s
         with anyio.CancelScope(deadline=anyio.current_time() + limit_s) as self._scope:
             scope = self._scope

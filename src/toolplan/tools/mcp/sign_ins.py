@@ -99,7 +99,7 @@ class SignIns:
         return f"toolplan login {name} --tools {shlex.quote(self._tools)}"
 
     def get(self, server: HttpServer) -> SignIn | None:
-        """Return the sign-in to `server`, None where there is none.
+        """Return the sign-in to `server`, or None.
 
         Raises:
             ToolObjectError: it is kept in a file that others may read, or that cannot be read.
@@ -136,7 +136,7 @@ class SignIns:
         self._file(server).unlink(missing_ok=True)
 
     def standing(self, server: Server) -> Standing | None:
-        """Return the sign-in to `server` as it may be shown, None where there is none."""
+        """Return the sign-in to `server` as it may be shown, or None."""
         kept = self.get(server) if isinstance(server, HttpServer) else None
         if kept is None or not isinstance(server, HttpServer):
             return None
@@ -193,7 +193,7 @@ def _key(server: HttpServer) -> str:
 
 
 def _key_ring() -> object | None:
-    """Return the system's key ring; None where there is none, or the extra is not installed."""
+    """Return the system's key ring, or None without one or without the extra."""
     try:
         ring: Any = importlib.import_module("keyring").get_keyring()
         return ring if ring.priority >= _USABLE else None

@@ -109,7 +109,7 @@ class Reading:
         self.check = IdCheck(self.report)
 
     def workflow(self, name: Json) -> Place | None:
-        """Return the workflow `name`, None where there is none."""
+        """Return the workflow `name`, or None."""
         named = (each for each in self.workflows if each.node.get("workflowId") == name)
         return next(named, None) if isinstance(name, str) else None
 
@@ -197,7 +197,7 @@ class _WorkflowReader:
         self._refuse = reading.refuse
 
     def read(self) -> dict[str, Value] | None:
-        """Add the steps to those read before, and return the outputs; None where there are none."""
+        """Add the steps to those read before, and return the outputs, or None."""
         reading, steps = self._reading, self._workflow.at("steps")
         reading.step = None
         reading.fields(self._workflow, _WORKFLOW_FIELDS)

@@ -49,7 +49,7 @@ class Locks:
             return name in self._held
 
     def free(self, names: Collection[str]) -> frozenset[str]:
-        """Return those of `names` that are free; it also finds out whether the session lives."""
+        """Return the `names` that are free; it also finds out whether the session lives."""
         query = (
             "SELECT name FROM unnest(%s::text[]) AS name"
             " WHERE pg_try_advisory_xact_lock(hashtextextended(name, 0))"

@@ -224,7 +224,7 @@ class Dispatch:
         return [_message(row) for row in rows]
 
     def to_cancel(self, runs: Sequence[str]) -> set[str]:
-        """Return those of `runs` that are to be cancelled."""
+        """Return the `runs` that are to be cancelled."""
         rows = self.journal.rows(
             "SELECT run FROM inbox WHERE answer IS NULL AND kind = 'cancel' AND run = ANY(%s)",
             (list(runs),),
