@@ -1,7 +1,7 @@
 """Flows of a plan: the label of each reference, followed through the steps, and the verdicts.
 
-Nothing runs here. A label is that of the worst that can happen: whatever the outputs of tools that
-nobody vouched for contain, a value with a better label is not of their making.
+Nothing runs here. A label assumes the worst that can happen: whatever the outputs of untrusted
+tools contain, a value with a better label does not come from them.
 """
 
 from __future__ import annotations

@@ -113,7 +113,7 @@ def flow_refused(context: PlanContext) -> Iterator[Problem]:
 
 @rule(Severity.WARNING)
 def untrusted_argument(context: PlanContext) -> Iterator[Problem]:
-    """A value from a source that nobody vouched for reaches an argument that needs a better one.
+    """A value from an untrusted source reaches an argument that needs a trusted one.
 
     Whoever can write that source chooses the value: the address of a mail, the account of a
     payment. The plan may run, and a person is asked before the call, unless the plan is approved as
