@@ -233,6 +233,11 @@ def test_a_period_can_be_said_in_more_words(words: str) -> None:
     assert isinstance(ask(f"shipments {words} inspections"), Clarification)
 
 
+@pytest.mark.parametrize(("words", "same"), [("in excess of 500 kg", "over 500 kg")])
+def test_a_bound_can_be_said_in_more_words(words: str, same: str) -> None:
+    assert calls(f"shipments {words}") == calls(f"shipments {same}")
+
+
 @pytest.mark.parametrize(
     "words", ["rejected", "shipments and", "in Berlin", "S1", "not", "5", "their"]
 )
