@@ -206,6 +206,7 @@ async def test_things_are_tied_over_the_nearest_third(question: str, tools: list
         ("treatments with a dose above 100 ml", "dose_ml > 100"),
         ("hives with 20 or more frames", {"min_frames": 20}),
         ("hives with between 10 and 12 frames", "frames <= 12"),
+        ("hives with 10 to 12 frames", "frames <= 12"),
         ("sales to Hotel Aurora", {"buyer": "Hotel Aurora"}),
         ("sales not to Abbey Shop", "lower(buyer) IS DISTINCT FROM 'abbey shop'"),
         ("keepers named Greta Lund", "lower(name) = 'greta lund'"),

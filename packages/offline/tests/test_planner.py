@@ -231,6 +231,41 @@ def test_a_period_can_be_said_in_more_words(words: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("words", "same"),
+    [
+        ("in excess of 500 kg", "over 500 kg"),
+        ("of 100 to 500 kg", "between 100 and 500 kg"),
+        ("weighing from 0.1 t to 500 kg", "between 100 and 500 kg"),
+        ("weighing 100-500 kg", "between 100 and 500 kg"),
+        ("with a weight from 100 to 500", "between 100 and 500 kg"),
+        ("with 100 to 500 kg and inspections", "with between 100 and 500 kg and inspections"),
+    ],
+)
+def test_a_bound_can_be_said_in_more_words(words: str, same: str) -> None:
+    assert calls(f"shipments {words}") == calls(f"shipments {same}")
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "shipments of 100 to 500",  # of which unit
+        "facilities with 3 to 5 inspections",
+        "inspections in 3 to 5 days",  # a time to come
+        "inspections from 3 to 5 days ago",
+        "shipments that went from 100 to 500 kg",  # a change
+        "change the weight of shipment S1 from 100 to 500 kg",
+        "create a shipment of 100 to 500 kg",
+        "shipments over 100 to 500 kg",
+        "shipments about 100 to 500 kg",
+        "facilities of 100 to 500 t",  # what they can hold, or hold now
+        "shipments with 100 to 500 kg and lead",  # two lists, or one
+    ],
+)
+def test_a_range_of_what_is_not_said_is_asked(question: str) -> None:
+    asked(question)
+
+
+@pytest.mark.parametrize(
     "words", ["rejected", "shipments and", "in Berlin", "S1", "not", "5", "their"]
 )
 def test_a_long_question_is_asked_for_in_parts(words: str) -> None:
