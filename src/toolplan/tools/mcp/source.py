@@ -322,7 +322,7 @@ class McpSource:
             found = str(error)
         self._starting.discard(name)
         match self._listed.get(name), found:
-            case Listing(digests=before), Listing(digests=now, refused=()) if before == now:
+            case Listing(tools=before), Listing(tools=now, refused=()) if before == now:
                 pass
             case _:
                 self._listed[name], self.has_news = found, True
