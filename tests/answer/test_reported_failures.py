@@ -19,6 +19,8 @@ from toolplan.show.answer.shape import reported_failure
         ({"status": "error", "message": "quota"}, "status: error, message: quota"),
         ({"status": "fail", "data": {"title": "required"}}, "status: fail"),
         ({"result": "FAILED", "reason": "closed"}, "result: FAILED, reason: closed"),
+        ({"status": "error", "valid": False}, "status: error"),
+        ({"status": "failed", "is_paid": False}, "status: failed"),
         ({"error": "disk full"}, "error: disk full"),
         ({"error": {"code": 404}, "data": None}, 'error: {"code": 404}'),
         ({"errors": ["a", "b"], "code": 7}, 'errors: ["a", "b"]'),

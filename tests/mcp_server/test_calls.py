@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from mcp import Client, MCPError
 
 from tests.mcp_server.served import READS, Era, content, error, in_loop, scripted, serving
-from toolplan import Limits, Policy, RunOptions, Toolbox, ToolError
+from toolplan import App, Limits, Policy, RunOptions, Toolbox, ToolError
 from toolplan.app._setup import User
 from toolplan.plan.path import Json
 from toolplan.planners import Clarification, Planner, Proposal, Refusal
@@ -325,6 +325,16 @@ async def test_of_a_clients_metadata_only_the_question_is_kept(tmp_path: Path) -
     assert isinstance(kept, dict)
     run_with: Json = {"tools": "mine:TOOLS", "made_by": "mcp"}
     assert kept["metadata"] == {"query": "who?", "run_with": run_with}
+
+
+async def test_a_run_with_a_given_name_is_named_whole(tmp_path: Path) -> None:
+    toolbox = scripted(*[Gives({"data": []})] * 2).toolbox
+    async with serving(tmp_path, toolbox) as served:
+        app = App(toolbox, ScriptedPlanner("{}"), journal=served.journal)
+        assert isinstance(READS, dict)
+        for name in ("nightly-1", "nightly-2"):
+            await app.run(READS, run_id=name)
+        assert (await served.call("runs", run="nightly-1"))["run"] == "nightly-1"
 
 
 async def test_runs_are_listed_the_newest_first_and_shown_one_by_one(tmp_path: Path) -> None:

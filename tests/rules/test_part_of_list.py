@@ -129,3 +129,11 @@ def test_what_is_changed_is_never_widened() -> None:
     act: Json = {"id": "c", "tool": "close", "args": {"id": "${item.id}"}, "for_each": "${t}"}
     given = problems("part-of-list", [{"id": "t", "tool": "pages"}, act], TOOLS)
     assert [each.fix for each in given] == [None]
+
+
+def test_effects_on_what_is_read_for_each_row_are_over_the_page() -> None:
+    read: Json = {"id": "r", "tool": "one", "args": {"id": "${item.id}"}, "for_each": "${t}"}
+    act: Json = {"id": "c", "tool": "close", "args": {"id": "${item.id}"}, "for_each": "${r}"}
+    given = problems("part-of-list", [{"id": "t", "tool": "pages"}, read, act], TOOLS)
+    text = "The plan acts on one page of 'pages', and the tool may have more."
+    assert [(each.message, each.fix) for each in given] == [(text, None)]

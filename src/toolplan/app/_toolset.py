@@ -221,9 +221,8 @@ class _Opening(Struct, frozen=True):
         return Toolset(**own, advice=advice, pin=pin)
 
     def _has_news(self) -> bool:
-        return any(
-            each.opened.has_news is not None and each.opened.has_news() for each in self.sources
-        )
+        asked = (each.opened for each in self.sources if each.opened.late is not None)
+        return any(each.has_news is None or each.has_news() for each in asked)
 
     def _late(self) -> Toolset | None:
         """Return the tools with those that came late; a failure of a source is a fault of it."""

@@ -46,6 +46,7 @@ from toolplan.mcp_server._reports import (
     found_text,
     page_report,
     run_report,
+    short_name,
 )
 from toolplan.mcp_server._runs import ActiveRun, ApprovalNeeded, Runs, Values
 from toolplan.plan.path import Json
@@ -54,7 +55,6 @@ from toolplan.policy.consent import Effect, effects_of, needs_values
 from toolplan.policy.execution_plan import ExecutionPlan
 from toolplan.show.approval_view import approval_text
 from toolplan.show.effects_view import effects_text
-from toolplan.show.runs_view import SHORT
 from toolplan.tools.mcp.media import MEDIA
 
 RUN_IT: Final = "run_it"
@@ -418,7 +418,7 @@ async def _listens(url: str) -> bool:
 def _blocks(run: Run) -> CallToolResult | None:
     """Return the result of one call as its own server would; None where that is incomplete."""
     if run.status is RunState.FAILED and (error := run.steps[CALL].error) is not None:
-        message = f"{error.message} (run {run.run[:SHORT]})"
+        message = f"{error.message} (run {short_name(run.run)})"
         return CallToolResult(content=[TextContent(type="text", text=message)], is_error=True)
     if run.status is not RunState.SUCCEEDED or run.partial:
         return None

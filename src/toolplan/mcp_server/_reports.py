@@ -33,6 +33,7 @@ from toolplan.show.printable import cut, printable, visible
 from toolplan.show.runs_view import SHORT
 from toolplan.tools.search import index_of
 
+_MADE: Final = re.compile("[0-9a-f]{32}")
 MOST_OUTPUT: Final = 20_000
 """The maximum size of all values of one answer, in characters of JSON; `runs` has the others."""
 
@@ -149,10 +150,18 @@ def run_report(
     if detail:
         document["digest"] = run.digest
     elif run.status is RunState.SUCCEEDED:
-        document["run"] = run.run[:SHORT]  # which costs a model a third, and names the run as well
+        document["run"] = short_name(run.run)  # which costs a model a third
     if (help := help_(run)) is not None:
         document["help"] = help
     return {**document, "omitted": room.omitted} if room.omitted else document
+
+
+def short_name(run: str) -> str:
+    """Return the beginning of the name of a run, which names it as well; one that is given, whole.
+
+    Given names begin alike: `nightly-1` and `nightly-2`.
+    """
+    return run[:SHORT] if _MADE.fullmatch(run) else run
 
 
 class _Room:
@@ -233,7 +242,7 @@ def shape(value: Json, depth: int = 2) -> str:
 
 def help_(run: Run) -> str | None:
     """Return the next action for a run that is not over; None without one."""
-    short = run.run[:SHORT]
+    short = short_name(run.run)
     match run.status:
         case RunState.RUNNING:
             return f"`runs` with run {short!r} shows its progress."
@@ -282,7 +291,7 @@ def _failed_help(run: Run) -> str:
     ):
         cause += " Items that failed are null: `${STEP}` has them, `sql` over it leaves them out."
     known = f" Done: {done} (`detail` returns their results)." if done else ""
-    short = run.run[:SHORT]
+    short = short_name(run.run)
     return (
         f"{cause}{known} Send the corrected plan with `use` {short!r}: equal steps and items that"
         f" are done are not done again. ${{run:{short}.STEP.path}} in any plan reads a result."

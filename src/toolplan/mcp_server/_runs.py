@@ -36,7 +36,7 @@ from toolplan.events import (
     StepSucceeded,
 )
 from toolplan.mcp_server._plans import NOTHING, Taken
-from toolplan.mcp_server._reports import CallRefused, approval_help, effects_report
+from toolplan.mcp_server._reports import CallRefused, approval_help, effects_report, short_name
 from toolplan.plan.model import Plan
 from toolplan.policy.approval import (
     Approval,
@@ -50,7 +50,6 @@ from toolplan.policy.approval import approve as approve_plan
 from toolplan.policy.consent import Effect
 from toolplan.policy.execution_plan import ExecutionPlan
 from toolplan.schema.tool import Toolbox
-from toolplan.show.runs_view import SHORT
 from toolplan.storage.journal import JournalError, follow
 
 _BEGUN: Final = 0.1
@@ -153,7 +152,7 @@ class ApprovalNeeded(CallRefused):
         super().__init__(
             "approval-required",
             "The plan has effects and was not run: it waits for the approval of a person.",
-            approval_help(run[:SHORT]),
+            approval_help(short_name(run)),
             {"run": run, "digest": plan.digest, "effects": effects_report(plan, tools)},
         )
         self.run = run
@@ -452,7 +451,7 @@ class Runs(AbstractAsyncContextManager["Runs"]):
 
 
 def _shown_by(run: str) -> str:
-    return f"`runs` with run {run[:SHORT]!r} shows it."
+    return f"`runs` with run {short_name(run)!r} shows it."
 
 
 async def _wait_for_person(plan: ExecutionPlan) -> Approval | None:

@@ -107,7 +107,7 @@ class OpenedTools(Struct, frozen=True):
     cannot be used, and why. `address` is the URL of the service, where the user has set it.
     `servers` are all that were asked for tools. `pins` says in a clause where the tools are pinned.
     `late` returns the tools again where a slow server has answered or failed since, else None;
-    `has_news` says at once whether it has some.
+    `has_news` says at once whether it has some; without it, `late` is asked each time.
     """
 
     tools: Toolbox

@@ -6,9 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.sources.mcp.scripts import Changeable, Scripted, listed_tool, names, one_page
+from tests.sources.mcp.scripts import Changeable, Scripted, call, listed_tool, names, one_page
 from toolplan.schema.tool import ToolObjectError
 from toolplan.tools.mcp import Notice, ServerLost, ServerStarted, StdioServer, connected
+from toolplan.tools.mcp._listing import Listed, Listing
+from toolplan.tools.pins import Pin
 
 HANGS = StdioServer(sys.executable, ("-S", "-c", "import sys; sys.stdin.read()"))
 ENDS = StdioServer(sys.executable, ("-S", "-c", "raise SystemExit(3)"))
@@ -88,3 +90,19 @@ def test_all_are_waited_for_where_no_grace_is_named(tmp_path: Path) -> None:
         assert names(source.toolbox()) == ["good.now", "slow.late"]
         assert source.faults == {}
     timer.join()
+
+
+@pytest.mark.parametrize("now", ["old", "new"])
+def test_a_known_server_that_lists_the_same_is_no_news(tmp_path: Path, now: str) -> None:
+    results = {"old": {"content": [{"type": "text", "text": "done"}]}}
+    script = Scripted(tmp_path, pages=one_page(listed_tool("old")), results=results)
+    with connected({"it": script.server()}) as source:
+        pin = Pin.of(source.toolbox()["it.old"])
+    known = {"it": Listing({"old": Listed("old", pin.tool, pin.digest)}, (), pin.server)}
+    script.write(pages=one_page(listed_tool("old"), *([] if now == "old" else [listed_tool(now)])))
+    with connected({"it": script.server()}) as source:
+        tools = source.toolbox(GRACE_S, known)
+        assert names(tools) == ["it.old"]
+        assert call(tools, "it.old") == "done"  # by then it has listed its tools
+        late = source.late_toolbox()
+    assert (late and names(late)) == (None if now == "old" else ["it.old", "it.new"])

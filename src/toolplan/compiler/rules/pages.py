@@ -37,8 +37,7 @@ def part_of_list(context: PlanContext) -> Iterator[Problem]:
     """
     pages = [(call, paging) for call in context.calls if (paging := _paging(call.step, call.tool))]
     computed = _computed(context) if pages else frozenset[str]()
-    acting = (step for _, step, tool in context.calls if tool is not None and tool.has_effects)
-    changed = {name for step in (acting if pages else ()) for name in _read_rows(context, step)}
+    changed = _changed(context) if pages else frozenset[str]()
     for call, paging in pages:
         step = call.step
         is_limited = paging.limit is not None and paging.limit.path[0] in step.args
@@ -132,6 +131,22 @@ def _computed(context: PlanContext) -> Set[str]:
         if tool is not None and not tool.has_effects:
             pending += _read_rows(context, step)
     return computed
+
+
+def _changed(context: PlanContext) -> Set[str]:
+    """Return the steps on whose rows a step acts, itself or on what is read for each of them."""
+    acting = (step for _, step, tool in context.calls if tool is not None and tool.has_effects)
+    pending = [name for step in acting for name in _read_rows(context, step)]
+    changed: set[str] = set()
+    while pending:
+        step = context.steps.get(pending.pop())
+        if step is None or step.id in changed:
+            continue
+        changed.add(step.id)
+        if step.for_each is not None:
+            found = refs(step.for_each)
+            pending += (ref.step for ref in found if not _is_one_value(context, ref))
+    return changed
 
 
 def _page_decides(condition: Json, ref: Ref, step: Step, paging: Paging) -> bool:

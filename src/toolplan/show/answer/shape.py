@@ -86,6 +86,7 @@ _STATES: Final = frozenset({"status", "state", "result", "outcome"})
 _BAD_STATES: Final = frozenset({"error", "fail", "failed", "failure"})
 _ERRORS: Final = frozenset({"error", "errors"})
 _REASONS: Final = ("error", "errors", "message", "reason", "detail", "details")
+_NO_IDS: Final = ("valid", "paid")
 _OF_ERRORS: Final = {*_DONE, *_STATES, *_REASONS, "code", "type", "title", "data", "statuscode"}
 
 _MOST_BESIDE: Final = 5  # fields of a wrapping: data, ok, count, message and the like
@@ -231,7 +232,8 @@ def reported_failure(output: Json, *, each: bool = False) -> str:
         or (name in _STATES and str(value).lower() in _BAD_STATES)
         or (name in _ERRORS and value and {n for n in given if given[n][1]} <= _OF_ERRORS)
     ]
-    if not names or (any(name.endswith("id") for name in given) and not _DONE & {*names}):
+    has_id = any(name.endswith("id") and not name.endswith(_NO_IDS) for name in given)
+    if not names or (has_id and not _DONE & {*names}):
         return ""
     shown = (given[name] for name in dict.fromkeys([*names, *_REASONS]) if name in given)
     return ", ".join(
