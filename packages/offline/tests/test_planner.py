@@ -411,6 +411,8 @@ def test_what_analysts_say_is_read(question: str, said: str) -> None:
         "carriers of the last 10 shipments",  # each of them once?
         "which carrier has rejected the most shipments?",  # had the most that were rejected
         "who measured shipment S20250918-012?",
+        "shipments between 500 and 100 kg",
+        "shipments of 500 to 100 kg",
     ],
 )
 def test_what_cannot_be_told_is_asked_back(question: str) -> None:

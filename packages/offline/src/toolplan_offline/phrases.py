@@ -145,8 +145,9 @@ def num(w: World, op: str, q: Amount, f: Word | None = None) -> Out:
 
 
 def between(w: World, a: Amount, b: Amount, f: Word | None = None) -> Out:
-    """Read two bounds."""
-    for low, _ in num(w, ">=", (a[0], a[1] or b[1]), f):
+    """Read two bounds, the lower one first; others are asked about."""
+    in_order = a[0] <= b[0] or (a[1] or b[1]) != b[1]
+    for low, _ in num(w, ">=", (a[0], a[1] or b[1]), f) if in_order else ():
         for high, _ in num(w, "<=", b, f):
             yield Both(low, high, "and"), 0
 
