@@ -20,7 +20,8 @@ def part_of_list(context: PlanContext) -> Iterator[Problem]:
     Its count, groups and ranks would be those of the first rows. Where the tool has an argument for
     further pages, the step gets `pages`; else the largest limit that the schema states. Where it
     has neither, the run says over how many rows the result is, and that the tool may have more.
-    A plan that acts on the rows is never corrected: that would widen what it changes.
+    A plan that acts on the rows themselves is never corrected: that would widen what it changes.
+    One that computes first what it acts on is, as each other computation.
 
         {"id": "tickets", "tool": "list_tickets"}
 
