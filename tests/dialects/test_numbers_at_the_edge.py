@@ -3,9 +3,12 @@
 import sys
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from toolplan.compiler import parse
 from toolplan.plan.model import Literal
+from toolplan.plan.text.loose import is_bad_number
 
 
 @pytest.mark.parametrize(
@@ -16,3 +19,10 @@ def test_the_greatest_numbers_are_read_as_they_stand(number: float) -> None:
     plan = parse(text).plan
     assert plan is not None
     assert plan.steps[0].args == {"x": Literal(number)}
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False))
+@example(2.0**-24)  # halfway between two numbers of 16 digits
+@example(2.0**-1017)
+def test_a_number_that_python_prints_is_exact(number: float) -> None:
+    assert not is_bad_number(repr(number))

@@ -404,7 +404,8 @@ def is_bad_number(word: str) -> bool:
         return True
     said = Decimal(word)
     digits = min(len(said.as_tuple().digits), _MOST_DIGITS)
-    return Decimal(f"{number:.{digits - 1}e}") != said
+    # 2**-24 is a tie: Python prints it rounded up, and with as many digits rounded to even
+    return said not in (Decimal(f"{number:.{digits - 1}e}"), Decimal(repr(number)))
 
 
 def nearest(word: str) -> int | float:
