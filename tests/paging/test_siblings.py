@@ -143,6 +143,9 @@ def test_an_end_is_an_end(rest: dict[str, Json]) -> None:
         {"partial": True}, {"incomplete": True}, {"complete": False}, {"is_complete": False},
         {"end": False}, {"exhausted": False}, {"limitReached": True}, {"next": True},
         {"exceededTransferLimit": True}, {"hasMore": 1}, {"has_more": "true"}, {"isLast": "no"},
+        {"totalTickets": 120}, {"ticket_count": 120}, {"numberOfTickets": 120},
+        {"total_ticket_count": 120}, {"more": {"count": 80}}, {"nextRange": "40-79"},
+        {"continue_from": 40}, {"cut_off": True}, {"__next": "https://a.example/?$skiptoken=40"},
     ],
 )  # fmt: skip
 def test_a_list_of_any_name_beside_words_about_pages_only_is_a_page(
@@ -163,6 +166,11 @@ def test_a_list_of_any_name_beside_words_about_pages_only_is_a_page(
         {"tickets": ROWS[:40], "hasMore": 0, "isLast": "yes"},
         {"title": "Ada's list", "chores": ROWS[:4], "complete": False},
         {"order": 7, "lines": ROWS[:4], "partial": True},
+        {"charges": ROWS[:4], "total_charges": 120},
+        {"orders": ROWS[:4], "order_total": 990},
+        {"tickets": ROWS[:4], "open_ticket_count": 9},
+        {"tickets": ROWS[:4], "ticket_count": 4, "totalTickets": 4},
+        {"name": "Ada", "posts": ROWS[:4], "post_count": 9},
     ],
 )
 def test_a_list_beside_something_else_is_no_page(output: Json) -> None:

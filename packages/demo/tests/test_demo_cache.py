@@ -9,14 +9,15 @@ from pathlib import Path
 import pytest
 
 from packages.demo.tests.conftest import function, node
-from toolplan_demo import cache, demo_tools, open_database
+from toolplan_demo import demo_tools, open_database
+from toolplan_demo.database import CACHE_VARIABLE
 
 DAY = datetime.date(2025, 10, 12)
 
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv(cache.VARIABLE, str(tmp_path / "cache"))
+    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "cache"))
     return tmp_path / "cache"
 
 
@@ -75,7 +76,7 @@ def test_what_cannot_be_saved_leaves_nothing(folder: Path, monkeypatch: pytest.M
 
 def test_read_only_folders_cost_no_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").write_text("in the way")
-    monkeypatch.setenv(cache.VARIABLE, str(tmp_path / "file" / "cache"))
+    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "file" / "cache"))
     assert content()
 
 

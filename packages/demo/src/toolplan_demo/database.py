@@ -6,6 +6,7 @@ import datetime
 import functools
 import hashlib
 import json
+import os
 import sqlite3
 import threading
 import weakref
@@ -14,15 +15,19 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final, TypeAlias
 
+import platformdirs
 from msgspec.structs import astuple
 
 from toolplan.plan.path import Json
-from toolplan_demo import cache, changes
+from toolplan.storage.shared_file import write_whole
+from toolplan_demo import changes
 from toolplan_demo import rows as generated
 from toolplan_demo.domain import NAMES, Site, fold
 
 DEFAULT_ROWS: Final = 11_000
 DEFAULT_SEED: Final = 2025
+CACHE_VARIABLE: Final = "TOOLPLAN_CACHE"
+"""The environment variable that names the folder of kept rows; by default the platform's cache."""
 
 SqlValue: TypeAlias = str | int | float | None
 Row: TypeAlias = dict[str, Json]
@@ -72,6 +77,9 @@ _DOCUMENTS: Final = frozenset(
     {"coordinates", "accepted_waste_types", "rejected_waste_types", "contaminants_detected"}
 )
 _SOURCES: Final = ("domain.json", "domain.py", "rows.py", "database.py")
+_SUFFIX: Final = ".demo.sqlite"
+_MOST_FILES: Final = 8
+_DIGEST_BYTES: Final = 32
 _CITY: Final = {city.name: city for city in NAMES.cities}
 
 
@@ -185,18 +193,50 @@ def open_database(
 
     `rows` is the approximate number of shipments. Lists and objects are kept as JSON text, booleans
     as 0 and 1, times as ISO 8601 text. The SQL function `fold` gives text without case. Rows
-    that were generated once are taken from the cache (`toolplan_demo.cache`).
+    that were generated once are taken from a cache, a file for each day, size and seed.
     """
     connection = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
     connection.create_function("fold", 1, _fold, deterministic=True)
     key = f"{today}-{rows}-{seed}-{_generator()}"
-    image = cache.load(key)
+    image = _load(key)
     if image is None:
         _generate(connection, today, rows, seed)
-        cache.save(key, connection.serialize())
+        _save(key, connection.serialize())
     else:
         connection.deserialize(image)
     return connection
+
+
+def _load(key: str) -> bytes | None:
+    """Return the database image that was saved as `key`, or None; a damaged one is made anew."""
+    try:
+        content = (_folder() / f"{key}{_SUFFIX}").read_bytes()
+    except OSError:
+        return None
+    image = content[_DIGEST_BYTES:]
+    return image if content[:_DIGEST_BYTES] == _digest(image) else None
+
+
+def _save(key: str, image: bytes) -> None:
+    """Save a database image as `key`, and remove the oldest ones beyond a few."""
+    folder = _folder()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        write_whole(folder / f"{key}{_SUFFIX}", _digest(image) + image)
+        saved = sorted(folder.glob(f"*{_SUFFIX}"), key=lambda path: path.stat().st_ctime)
+        for old in saved[:-_MOST_FILES]:
+            old.unlink(missing_ok=True)
+    except OSError:
+        return  # a full or read-only disk costs time, not an answer
+
+
+def _digest(image: bytes) -> bytes:
+    return hashlib.blake2b(image, digest_size=_DIGEST_BYTES).digest()
+
+
+def _folder() -> Path:
+    named = os.environ.get(CACHE_VARIABLE)
+    return Path(named) if named else platformdirs.user_cache_path("toolplan", appauthor=False)
 
 
 @functools.cache

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Set
 from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from toolplan.plan.path import Json, Path
 from toolplan.schema._document import types_stated, value_types
@@ -160,6 +161,8 @@ def facts_of(
     fields = list(fields_of(schema))
     found: dict[str, list[Path]] = {"nexts": [], "weak_nexts": []}
     lists = [each for each in fields if "array" in each.types]
+    general = _general_names(lists)
+    fields = [replace(each, name=general.get(each.name, each.name)) for each in fields]
     envelopes = _envelopes(fields)
     for field in fields:
         if "array" not in field.types and (kind := _kind(field, is_paged, args, envelopes)):
@@ -176,6 +179,24 @@ def facts_of(
     if isinstance(path := declared.get("rows"), str):
         rows = tuple(path.split("."))
     return Facts(rows, **{kind: tuple(paths) for kind, paths in found.items()})
+
+
+def _general_names(lists: list[Field]) -> dict[str, str]:
+    """Return general names of counts that are named after a list: `totalTickets`, `ticketCount`."""
+    found: dict[str, str] = {}
+    for field in lists:
+        for each in (field.name, *_singulars(field.name)):
+            if field.name not in names.SUMMED:  # else it may be their sum
+                found[f"total{each}"] = "totalcount"
+            found |= dict.fromkeys((f"total{each}count", f"totalnumberof{each}"), "totalcount")
+            found |= dict.fromkeys((f"{each}count", f"num{each}", f"numberof{each}"), "count")
+    return found
+
+
+def _singulars(name: str) -> Iterator[str]:
+    for ending, singular in (("ies", "y"), ("es", ""), ("s", "")):
+        if name.endswith(ending) and len(name) > len(ending) + 1:
+            yield name.removesuffix(ending) + singular
 
 
 def _envelopes(fields: list[Field]) -> set[Path]:
@@ -202,6 +223,8 @@ def _kind(field: Field, is_paged: bool, args: frozenset[str], envelopes: Set[Pat
     near = about or field.path[:-1] in envelopes
     if name == "value" and container in ("total", "totalcount"):
         name = "totalcount"
+    elif name in ("count", "total") and container == "more":
+        name = "remainingcount"
     for kind, fitting, sure, weak in _KINDS:
         # some write a flag as 1 or "true"
         is_flag = fitting is _FLAG and name in sure
@@ -210,7 +233,7 @@ def _kind(field: Field, is_paged: bool, args: frozenset[str], envelopes: Set[Pat
             return kind
     if types.isdisjoint(_CURSOR) or types - _CURSOR:
         return None
-    if name in names.NEXT or (name == "next" and about):
+    if name in names.NEXT or (name == "next" and (about or field.path[-1] == "__next")):
         return "nexts"
     if container in ("next", "nextpage") and name in names.IN_NEXT:
         return "nexts"

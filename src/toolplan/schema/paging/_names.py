@@ -129,7 +129,10 @@ MORE: Final = _table(
     """
 )
 WEAK_MORE: Final = _table(
-    "more next partial ispartial incomplete isincomplete capped limitreached limitexceeded limithit"
+    """
+    more next partial ispartial incomplete isincomplete capped limitreached limitexceeded limithit
+    cutoff
+    """
 )
 LAST: Final = _table("islast islastpage endoflist isfinalpage nomore allreturned endofresults")
 WEAK_LAST: Final = _table(
@@ -145,6 +148,7 @@ NEXT: Final = _table(
     nextpagecursor nextset nextresults resumptiontoken paginationtoken nextpath nextstartingafter
     startingafter nexthref nextpageoffset
     nextpagestart nextpagenum nextbatch nextindex nextposition nextskip endcursor nextpageid nextid
+    nextrange nextfrom continuefrom
     """
 )
 OBJECT_CURSORS: Final = _table(
