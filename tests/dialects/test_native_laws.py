@@ -119,7 +119,9 @@ def tasks(draw: st.DrawFn) -> Plan:
 @given(tasks())
 def test_state_says_every_plan_of_tasks_with_their_ids_and_any_text(plan: Plan) -> None:
     parsed = STATE.parse(STATE.print(plan))
-    assert (parsed.plan, parsed.diagnostics) == (plan, ())
+    assert parsed.plan == plan
+    # two drawn ids may look alike, and that is reported rightly
+    assert {each.code for each in parsed.diagnostics} <= {"confusable-id"}
 
 
 @pytest.mark.parametrize("name", ["clear", *NATIVE])
