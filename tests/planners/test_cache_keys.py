@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from itertools import product
 
 import pytest
@@ -10,10 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.planners.planned import demo
-from toolplan.planners import Attempt, Draft, OnText, Proposal, Question, Refusal
+from toolplan.planners import Draft, Question
 from toolplan.planners.cache import CachedPlanner, normalised
 from toolplan.schema.tool import Tool, Toolbox
 from toolplan.storage.plan_cache import PlanCache
+from toolplan.testing import ScriptedPlanner
 
 
 @pytest.mark.parametrize(
@@ -61,27 +61,13 @@ def test_normalising_twice_changes_nothing_more(text: str) -> None:
     assert normalised(once) == once
 
 
-class _Nothing:
-    """A planner that has no plan."""
-
-    async def propose(
-        self,
-        question: Question,
-        tools: Toolbox,
-        attempts: Sequence[Attempt],
-        *,
-        on_text: OnText | None = None,
-    ) -> Proposal:
-        return Refusal("none")
-
-
 def _is_found(
     kept: tuple[str, str, str, str], asked: tuple[str, str, str, str], *tools: Toolbox
 ) -> bool:
-    """Return whether a plan that is kept for name, version, day and text is found for others."""
+    """Return whether a plan stored under one name, version, day and text is found under another."""
     cache = PlanCache()
     one, other = (
-        CachedPlanner(_Nothing(), cache, name=name, version=version)
+        CachedPlanner(ScriptedPlanner("{}"), cache, name=name, version=version)
         for name, version, _, _ in (kept, asked)
     )
     one.keep(Question(kept[3], kept[2]), tools[0], Draft("{}"))

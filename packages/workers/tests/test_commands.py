@@ -30,7 +30,7 @@ def url(postgres: Server, home: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 
 @pytest.fixture
 def submit(call: Call, plan_file: Callable[[object], str]) -> Call:
-    """Give the plan of the tests to workers."""
+    """Submit the plan of these tests."""
     return partial(call, "submit", plan_file(PLAN), "office")
 
 

@@ -73,7 +73,7 @@ class ReportedSteps(Struct):
                     loop.on_step(step)
                 yield step
         if loop.eager and (plan := self.compiled.plan) is not None:
-            # it runs already: this is before the run is kept and its effects start
+            # reads run already; report the plan before the run is stored and effects start
             if loop.on_plan is not None:
                 loop.on_plan(self.compiled)
             refuse_wrong(chosen(loop.start.approve, plan), plan, loop.journal)
@@ -309,7 +309,7 @@ class Loop(Struct):
         """Return the result of a draft; one that ran while it was written has its run."""
         setup = self.setup
         if streamed is not None and (ended := streamed[1]) is not None:
-            compiled = streamed[0]  # what ran is what was written, whatever the planner made of it
+            compiled = streamed[0]  # the run executed the streamed text, not the proposal
             attempt = Attempt(draft, compiled.diagnostics, tuple(self.events))
             asked = replace(asked, run=ended)
             if compiled.plan is not None:

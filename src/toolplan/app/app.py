@@ -154,7 +154,7 @@ class App:
 
     @property
     def has_news(self) -> bool:
-        """Whether servers have answered late or failed since, so that `refresh` takes it in."""
+        """Whether a server has answered or failed since, so that `refresh` finds something new."""
         return self._refreshing.locked() or self._setup.user.has_news()
 
     def refresh(self) -> None:

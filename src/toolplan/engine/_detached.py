@@ -111,7 +111,7 @@ async def cancel(
             _, events = await recorder.take_over(run_id, lambda each: (None, each.events(run_id)))
             break
         except JournalError as error:
-            # who else has the run for a moment, as to cancel it too, is waited for
+            # wait for another process that holds the lease briefly, e.g. to cancel it too
             if error.code != "journal-taken" or time.monotonic() > until:
                 raise
             await asyncio.sleep(_LOOK_S)

@@ -84,7 +84,7 @@ class InFlightCalls:
             self._start_task(call)
             return
         slot = (call.step.id, call.index)
-        # each attempt has a number of its own: the outcome of an earlier one is not that of this
+        # attempts are numbered, so that a late outcome of an earlier attempt does not count
         call.attempt = call.first = self._effects.tries.get(slot, 0) + 1
         is_begun = self._effects.begun.get(slot) and not call.tool.may_repeat
         if is_begun and not self._decided_to_retry(call):

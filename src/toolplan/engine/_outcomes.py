@@ -215,7 +215,7 @@ class Outcomes:
         output, wrong = run_output(stated, self.outputs, self._graph.sinks, most)
         status = RunState.FAILED if wrong or self.failed else RunState.SUCCEEDED
         parts: list[Partial] = []
-        if self.partial:  # those in the output, and those by which something was changed or skipped
+        if self.partial:  # read by the output, by effects and by conditions
             found = map(Ref, self._graph.sinks()) if stated is None else refs(stated)
             parts += _parts_of(found, self.partial)
             parts += (part for step in self.acting for part in read_parts(step, self.partial))

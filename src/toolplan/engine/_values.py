@@ -38,7 +38,7 @@ class TooLarge(ValueError):
 
 
 class Budget:
-    """The bytes that a value may still take; `used` says how many were taken."""
+    """A byte budget for one value; `used` counts the bytes taken."""
 
     __slots__ = ("most", "used")
 
@@ -63,7 +63,7 @@ class Budget:
 
 
 def size_of(value: Json, most: int) -> int:
-    """Return about the bytes that `value` takes; where they are more than `most`, any such number.
+    """Estimate the size of `value` in bytes; the count stops beyond `most`.
 
     Text counts one byte a character, because it is also written out.
     """

@@ -43,7 +43,7 @@ CALL: Final = "call"
 """The step of a run that is one call."""
 _MOST_REMEMBERED: Final = 200
 _QUICKLY_READ: Final = 2_000
-"""Characters of a plan whose check takes no longer than the way to a thread and back."""
+"""Maximum length, in characters, of a plan that is checked without a thread."""
 _WRITE_IT: Final = (
     "This is about words that the planner of this server does not know; the user need not answer "
     "it. Write the plan yourself: `search` has the signatures, `run` says what is wrong."

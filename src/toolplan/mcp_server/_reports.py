@@ -150,14 +150,14 @@ def run_report(
     if detail:
         document["digest"] = run.digest
     elif run.status is RunState.SUCCEEDED:
-        document["run"] = short_name(run.run)  # which costs a model a third
+        document["run"] = short_name(run.run)  # a third of the tokens
     if (help := help_(run)) is not None:
         document["help"] = help
     return {**document, "omitted": room.omitted} if room.omitted else document
 
 
 def short_name(run: str) -> str:
-    """Return the beginning of the name of a run, which names it as well; one that is given, whole.
+    """Shorten a generated run id to its first letters; return any other name whole.
 
     Given names begin alike: `nightly-1` and `nightly-2`.
     """

@@ -124,8 +124,7 @@ class CachedPlanner:
 
     def _key(self, question: Question, tools: Toolbox) -> str:
         if self._digest is None or self._digest[0] is not tools:
-            # the order of tools does not count; that of a tool's arguments does, since dialects
-            # with positional arguments depend on it
+            # tools are sorted; arguments keep their order, on which positional dialects depend
             objects = sorted(_digest(tool.to_json()) for tool in tools.values())
             self._digest = (tools, _digest([*objects]))
         made_with = (*self._made_by, self._digest[1], context_digest(question.context))

@@ -183,7 +183,7 @@ class UsageTracker:
     """
 
     def __init__(self) -> None:
-        """Start with nothing used."""
+        """Start at zero."""
         self._used: dict[str, Usage] = {}
         self.call: ModelCall | None = None
 
@@ -203,7 +203,7 @@ class UsageTracker:
         self.call = ModelCall(model, time.monotonic())
 
     def ended(self) -> None:
-        """Note that no call is made any more."""
+        """End the call in progress."""
         self.call = None
 
     def end(self, model: str, spent: Usage) -> None:

@@ -304,7 +304,7 @@ def _read(error: jsonschema_rs.ValidationError) -> list[Violation]:
         ):
             return [Violation("unknown", pointer, f"There is no {n!r} here.", n) for n in names]
         case jsonschema_rs.ValidationErrorKind.Type(types=types):
-            # null is left out, unless it is the only one: a writer chooses from the others
+            # `null` is named only where it is the one accepted type
             wanted = [ARTICLE[each] for each in ARTICLE if each in types and each != "null"]
             message = f"It is {json_type(found)}, not {' or '.join(wanted) or 'null'}."
             return [Violation("type", pointer, message)]

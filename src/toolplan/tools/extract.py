@@ -154,7 +154,7 @@ def _compute_flow(literals: Mapping[str, Json], _: object) -> Callable[[Path], L
 
 
 def _is_choice(node: Json, depth: int = 0) -> bool:
-    """Return whether a value of the schema `node` is one of the values that stand in it."""
+    """Return whether the schema `node` limits values to a list: an enum, a boolean and the like."""
     # a `$ref` may make the other keywords void
     if not isinstance(node, dict) or "$ref" in node or depth > _MOST_DEPTH:
         return False

@@ -285,7 +285,7 @@ class _Simulation:
         return found
 
     def _take(self, ended: Run, case: _Case) -> None:
-        """Take in the run of a scenario."""
+        """Add the run of a scenario."""
         states = {name: step.state for name, step in ended.steps.items()}
         self._scenarios.append(Scenario(case.description, states))
         for name, step in ended.steps.items():

@@ -20,8 +20,8 @@ def part_of_list(context: PlanContext) -> Iterator[Problem]:
     Its count, groups and ranks would be those of the first rows. Where the tool has an argument for
     further pages, the step gets `pages`; else the largest limit that the schema states. Where it
     has neither, the run says over how many rows the result is, and that the tool may have more.
-    A plan that acts on the rows themselves is never corrected: that would widen what it changes.
-    One that computes first what it acts on is, as each other computation.
+    A step whose rows go straight into effects gets no fix, since more rows mean more effects; a
+    step whose rows are computed with first gets one.
 
         {"id": "tickets", "tool": "list_tickets"}
 
@@ -29,9 +29,8 @@ def part_of_list(context: PlanContext) -> Iterator[Problem]:
 
         {"id": "tickets", "tool": "list_tickets", "pages": "all"}
 
-    A plan that asks for a page by number, offset or cursor, or for the first rows in an order that
-    it states, means that page, and is left as it is; so is one that acts on as many rows as its
-    `limit` says.
+    No warning is given where the plan asks for a page by number, offset or cursor, or for the first
+    rows in a stated order, nor where it acts on rows whose number its own `limit` sets.
 
     How to fix: `pages`, or a limit that is surely large enough. A tool that always gives whole
     lists says so with `"x-pages": false` in its input schema.
@@ -135,7 +134,7 @@ def _computed(context: PlanContext) -> Set[str]:
 
 
 def _changed(context: PlanContext) -> Set[str]:
-    """Return the steps on whose rows a step acts, itself or on what is read for each of them."""
+    """Return the steps whose rows reach effects, directly or through a read for each row."""
     acting = (step for _, step, tool in context.calls if tool is not None and tool.has_effects)
     pending = [name for step in acting for name in _read_rows(context, step)]
     changed: set[str] = set()
@@ -151,10 +150,10 @@ def _changed(context: PlanContext) -> Set[str]:
 
 
 def _page_decides(condition: Json, ref: Ref, step: Step, paging: Paging) -> bool:
-    """Return whether a condition on `ref` is the same for the first page: a bound on its count."""
+    """Return whether the first page alone decides a condition on `ref`: a bound on its count."""
     rows, is_count = paging.facts.rows, ref.path in paging.facts.counts
     if rows is not None and ref.path and rows != ref.path[: len(rows)] and not is_count:
-        return True  # it is about a field beside the rows
+        return True  # a field beside the rows
     limit = None if paging.limit is None else paging.limit.number(_literals(step))
     most = 1 if limit is None else limit
     bounds = condition if isinstance(condition, dict) else {}
@@ -168,7 +167,7 @@ _BOUNDS = {
     "minItems": 0, "minimum": 0, "exclusiveMaximum": 0,
     "maxItems": 1, "maximum": 1, "exclusiveMinimum": 1, "const": 1,
 }  # fmt: skip
-"""How far beyond a bound on the rows their count has to be known, by keyword."""
+"""Rows beyond a bound that one page must be able to hold, by keyword."""
 
 
 def _read_rows(context: PlanContext, step: Step, *, of_lists_only: bool = False) -> Iterator[str]:

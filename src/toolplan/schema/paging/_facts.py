@@ -31,6 +31,7 @@ _KINDS: Final = (
     ("nexts", _OBJECT, names.OBJECT_CURSORS, _NONE),
 )
 """Kinds of facts: types and names of their fields, and names that count near other signs only."""
+_PLURALS: Final = (("ies", "y"), ("es", ""), ("s", ""))
 _NEXT_OBJECTS: Final = names.ABOUT_PAGES - {"hits", "page", "pageable"}
 
 
@@ -184,19 +185,14 @@ def facts_of(
 def _general_names(lists: list[Field]) -> dict[str, str]:
     """Return general names of counts that are named after a list: `totalTickets`, `ticketCount`."""
     found: dict[str, str] = {}
-    for field in lists:
-        for each in (field.name, *_singulars(field.name)):
-            if field.name not in names.SUMMED:  # else it may be their sum
+    for name in (field.name for field in lists):
+        stems = [name.removesuffix(end) + y for end, y in _PLURALS if name.endswith(end)]
+        for each in (name, *filter(None, stems)):
+            if name not in names.SUMMED:  # there it may be their sum
                 found[f"total{each}"] = "totalcount"
             found |= dict.fromkeys((f"total{each}count", f"totalnumberof{each}"), "totalcount")
             found |= dict.fromkeys((f"{each}count", f"num{each}", f"numberof{each}"), "count")
     return found
-
-
-def _singulars(name: str) -> Iterator[str]:
-    for ending, singular in (("ies", "y"), ("es", ""), ("s", "")):
-        if name.endswith(ending) and len(name) > len(ending) + 1:
-            yield name.removesuffix(ending) + singular
 
 
 def _envelopes(fields: list[Field]) -> set[Path]:

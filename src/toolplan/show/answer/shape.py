@@ -212,7 +212,7 @@ def _rows_of_each(outputs: Sequence[Json], hints: Hints) -> Rows:
 
 
 def reported_failure(output: Json, *, each: bool = False) -> str:
-    """Return the words with which a result itself reports a failure, empty where it does not.
+    """Return the failure that a result itself reports, as text; empty without one.
 
     These are objects with `ok: false`, a `status` of "error", or an `error` and nothing besides.
     The record of a thing, which has an identity, may have such a state; it is no report. With

@@ -244,7 +244,7 @@ class Summariser:
             return self._failed(f"{reason} [{printable(error.code)}]")
         evidence = evidence_of(answer, run, question)
         raw, most = reply.text, self._length * _CHARS_A_WORD
-        if len(raw) > most:  # a last word that is cut is left out
+        if len(raw) > most:  # cut between two words
             end = max(raw.rfind(space, 0, most) for space in " \n")
             raw = raw[: end if end > 0 else most]
         text, hosts = safe_text(raw, evidence.texts.__contains__, markdown=is_markdown)

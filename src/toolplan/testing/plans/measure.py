@@ -104,7 +104,7 @@ def _bare(case: Case, tools: Toolbox) -> Case:
 
 
 def figures(results: Sequence[Measured]) -> dict[str, int]:
-    """Return how many of `results` had which outcome, by name.
+    """Count the outcomes of `results`, by name.
 
     `first_draft` counts plans without a repair, `repaired` those that were right after one.
     """

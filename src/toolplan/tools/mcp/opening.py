@@ -127,7 +127,7 @@ class McpToolSource:
 
 
 def _known(servers: Mapping[str, Server], pins: Pins) -> dict[str, Listing]:
-    """Return what each server that is still started in the same way listed when it was pinned."""
+    """Return the pinned listing of each server whose configuration is unchanged."""
     found: dict[str, Listing] = {}
     for name, server in servers.items():
         own = {key: pin for key, pin in pins.pins.items() if key.startswith(f"{name}.")}
