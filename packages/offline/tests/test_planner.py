@@ -273,6 +273,17 @@ def test_a_long_question_is_asked_for_in_parts(words: str) -> None:
 
 
 @pytest.mark.parametrize(
+    "text", ["a and b or " * 12_000, "Berlin " * 300, "create a shipment of 5 kg " * 100]
+)
+def test_a_text_beyond_the_limit_is_not_read(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+    def read(*_: object) -> None:
+        pytest.fail("The text was read.")
+
+    monkeypatch.setattr("toolplan_offline.reading.Reader.read", read)
+    assert asked(text).question == "Please ask in at most 2,000 characters."
+
+
+@pytest.mark.parametrize(
     "question",
     [
         "shipments with lead and mercury",

@@ -149,6 +149,8 @@ class OfflinePlanner:
 
     def plan(self, question: Question, tools: Toolbox) -> Proposal:
         """Return the result of `propose` where nothing was tried, without awaiting."""
+        if len(question.text) > MAX_CHARACTERS:
+            return Clarification(f"Please ask in at most {MAX_CHARACTERS:,} characters.")
         before = read_conversation(question.context)
         chosen = _chosen_plan(before.pending, question.text)
         if chosen is not None:
@@ -192,8 +194,6 @@ class OfflinePlanner:
         text = question.text
         if not text.strip():
             return Clarification("What would you like to know?")
-        if len(text) > MAX_CHARACTERS:
-            return Clarification(f"Please ask in at most {MAX_CHARACTERS:,} characters.")
         reader, today = self._known(tools)[1], date.fromisoformat(question.today)
         world = World(reader.lex, self._meaning(before.last, tools))
         reading = reader.read(text, today, world)
