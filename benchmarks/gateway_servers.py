@@ -21,7 +21,7 @@ from mcp import Client
 
 import toolplan
 from toolplan.app.app import App
-from toolplan.cli.mcp import GRACE_S
+from toolplan.cli.clients import GRACE_S
 from toolplan.mcp_server import Backend, make_server
 
 SERVERS: Final = 40

@@ -29,7 +29,7 @@ from toolplan.plan.canonical import dump
 from toolplan.plan.model import Plan, step_refs
 from toolplan.planners import LLMPlanner, Question
 from toolplan.schema.tool import Toolbox
-from toolplan.testing.model import ScriptedModel
+from toolplan.testing.tools import ScriptedModel
 from toolplan.tools.search import FEW, relevant
 
 Count: TypeAlias = Callable[[str], int]

@@ -54,4 +54,4 @@ def test_a_command_loads_only_its_own_module() -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     modules = set(done.stdout.splitlines()[-1].split())
     assert "toolplan.cli.schema" in modules
-    assert not modules & {"toolplan.cli.ask", "toolplan.cli.run", "toolplan_demo"}
+    assert not modules & {"toolplan.cli.ask", "toolplan.cli.show", "toolplan_demo"}

@@ -23,7 +23,7 @@ from toolplan.policy.consent import Effect, ValueApproval
 from toolplan.policy.execution_plan import ExecutionPlan
 from toolplan.schema.tool import Arguments, Tool, Toolbox
 from toolplan.schema.tool_call import ToolCall, current_call
-from toolplan.show.effects_view import effects_text
+from toolplan.show.approval_view import effects_text
 
 
 class Made(NamedTuple):

@@ -38,7 +38,7 @@ from benchmarks.gateway.__main__ import CallFailed, context, exchange
 from benchmarks.gateway.tasks import Task, tasks, world
 from benchmarks.llama import llama_server, versions
 from benchmarks.mcp_servers import Package, install
-from toolplan.cli.mcp import GRACE_S
+from toolplan.cli.clients import GRACE_S
 from toolplan.mcp_server import Backend, make_server
 from toolplan.policy.approval import approve
 from toolplan.tools.pins import FILE_NAME

@@ -15,8 +15,7 @@ import pytest
 
 from toolplan.app.app import App
 from toolplan.base.errors import ToolplanError
-from toolplan.testing.plans.cases import Case, read_cases
-from toolplan.testing.plans.recorded import Recorded
+from toolplan.testing.plans.cases import Case, Recorded, read_cases
 from toolplan.testing.plans.runner import open_for, run_case
 
 SUFFIXES: Final = (".plans.yaml", ".plans.yml")

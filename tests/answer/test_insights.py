@@ -9,10 +9,21 @@ import pytest
 
 from toolplan.base.errors import ToolplanError
 from toolplan.plan.path import Json
-from toolplan.show.answer.columns import Kind, columns_of, day_of
-from toolplan.show.answer.insights import MOST_INSIGHTS, adds_up, outliers_of, row_insights
+from toolplan.show.answer.insights import (
+    MOST_INSIGHTS,
+    Direction,
+    Kind,
+    Thresholds,
+    Trend,
+    adds_up,
+    columns_of,
+    day_of,
+    evenly_spaced,
+    outliers_of,
+    row_insights,
+    trend,
+)
 from toolplan.show.answer.shape import NO_HINTS, Row, hints
-from toolplan.show.answer.trend import Direction, Thresholds, Trend, evenly_spaced, trend
 
 SAME: Row = {"city": "Rome", "open": True, "n": 4}
 

@@ -10,8 +10,7 @@ from toolplan.plan.model import Literal, Plan, Step
 from toolplan.plan.path import Json
 from toolplan.policy.execution_plan import ExecutionPlan
 from toolplan.show.answer import Answer, answer
-from toolplan.show.answer.columns import Kind, columns_of
-from toolplan.show.answer.insights import share_text
+from toolplan.show.answer.insights import Kind, columns_of, share_text
 from toolplan.show.answer.shape import NO_HINTS, Row, Rows, hints, shape_of
 
 # no letters of "nan" and "inf": they may only come from numbers

@@ -21,8 +21,7 @@ import pytest
 
 import toolplan
 from toolplan import App, ApprovalRequired, Journal, RunResult, Step, Tool, Toolbox, ToolplanError
-from toolplan.cli.ask import ask_command
-from toolplan.cli.run import resume_command, run_command
+from toolplan.cli.ask import ask_command, resume_command, run_command
 from toolplan.events import Event, StepStarted
 from toolplan.plan.path import Json
 from toolplan.planners import LLMPlanner

@@ -18,8 +18,7 @@ from toolplan.plan.model import Literal
 from toolplan.policy import defaults_of
 from toolplan.policy.approval import Approval, effect_steps, said_yes
 from toolplan.policy.consent import effects_of, needs_values
-from toolplan.show.approval_view import approval_json, approval_text
-from toolplan.show.effects_view import effects_text
+from toolplan.show.approval_view import approval_json, approval_text, effects_text
 from toolplan.testing import Gives, ScriptedTools
 
 ANY: dict[str, Any] = {}

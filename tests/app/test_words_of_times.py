@@ -20,7 +20,7 @@ from toolplan.planners.cache import CachedPlanner
 from toolplan.planners.llm._plan_schema import plan_schema
 from toolplan.schema import Schema
 from toolplan.storage.plan_cache import PlanCache
-from toolplan.testing.model import ScriptedModel
+from toolplan.testing.tools import ScriptedModel
 
 TODAY = "2025-10-15"  # a Wednesday
 DATE: Json = {"type": "string", "format": "date"}

@@ -16,10 +16,8 @@ from tests.doubles.model_server import ScriptedModelServer
 from toolplan.plan.canonical import load
 from toolplan.plan.path import Json
 from toolplan.schema.tool import Effects, Tool, Toolbox
-from toolplan.testing.plans.cases import Case, Expectation
-from toolplan.testing.plans.measure import without_defaults
-from toolplan.testing.plans.recorded import Recorded
-from toolplan.testing.plans.runner import differences
+from toolplan.testing.plans.cases import Case, Expectation, Recorded
+from toolplan.testing.plans.runner import differences, without_defaults
 
 TOOLS = '''
 import toolplan

@@ -8,8 +8,7 @@ import pytest
 
 from tests.cli.calls import Call
 from tests.doubles.model_server import ScriptedModelServer
-from toolplan.cli._display import Thinking, thinking_shown, thinking_text
-from toolplan.cli.terminal import note
+from toolplan.cli.terminal import Thinking, note, thinking_shown, thinking_text
 from toolplan.providers import ModelCall, UsageTracker
 
 QUESTION = "Get frobnicated facilities"

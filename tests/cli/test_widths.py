@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.render.test_widths import SENTENCES, VALUES, WIDTHS, assert_whole
 from tests.sizes import share_of
 from toolplan.app.checkup import Finding, State
-from toolplan.cli import doctor, show, test
+from toolplan.cli import init, show, test
 from toolplan.cli.terminal import CommandError, note, out, report
 from toolplan.engine.forecast import Forecast
 from toolplan.events import Run, RunState
@@ -39,7 +39,7 @@ def printed(show: Callable[[], object], width: int) -> str:
 def finding(data: DRAW) -> Callable[[], object]:
     state, text = data.draw(st.sampled_from(State)), data.draw(SENTENCES)
     made = Finding(data.draw(VALUES), state, text, data.draw(st.none() | SENTENCES))
-    return lambda: doctor.print_finding(made)
+    return lambda: init.print_finding(made)
 
 
 def case(data: DRAW) -> Callable[[], object]:

@@ -19,7 +19,7 @@ from benchmarks.gateway_servers import BAD as BAD_ONES
 from benchmarks.gateway_servers import SERVERS, TOOLS, configuration
 from tests.mcp_server.served import text
 from tests.sources.mcp.scripts import ANYTHING, WIRE_SERVER, Scripted, one_page
-from toolplan.cli.mcp import GRACE_S
+from toolplan.cli.clients import GRACE_S
 from toolplan.mcp_server import Backend, make_server
 
 BAD: dict[str, dict[str, Any]] = {

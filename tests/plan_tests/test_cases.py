@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from toolplan.testing.plans.cases import CaseError, read_cases
-from toolplan.testing.plans.recorded import Recorded
+from toolplan.testing.plans.cases import CaseError, Recorded, read_cases
 
 GOOD = """\
 tools: toolplan_demo:TOOLS

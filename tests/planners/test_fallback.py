@@ -10,7 +10,7 @@ from toolplan.planners import Clarification, Draft, LLMPlanner, Planner, Questio
 from toolplan.planners.fallback import Escalation, FallbackChain
 from toolplan.providers import ModelError
 from toolplan.testing import ScriptedPlanner
-from toolplan.testing.model import ScriptedModel
+from toolplan.testing.tools import ScriptedModel
 from toolplan_demo import TOOLS
 from toolplan_offline import OfflinePlanner
 

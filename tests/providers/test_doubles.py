@@ -16,7 +16,7 @@ from toolplan.providers import (
     Usage,
     complete,
 )
-from toolplan.testing.model import ScriptedModel
+from toolplan.testing.tools import ScriptedModel
 
 REQUEST = ModelRequest(ASKED)
 

@@ -4,8 +4,8 @@ import io
 
 from rich.console import Console
 
-from toolplan.show._lines import View
 from toolplan.show.console import Rendered
+from toolplan.show.document import View
 
 
 def on_console(view: View, width: int = 100, encoding: str = "utf-8") -> str:

@@ -19,7 +19,7 @@ from toolplan.plan.model import Literal, Plan, Ref, Step, When
 from toolplan.plan.path import EVERY
 from toolplan.plan.text.loose import Span
 from toolplan.show.diagnostics import Located, sarif
-from toolplan.show.drawings import MOST_WIDTH, mermaid, svg
+from toolplan.show.plan_tree import MOST_WIDTH, mermaid, svg
 
 PLAN = Plan(
     (

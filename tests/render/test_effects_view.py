@@ -8,8 +8,8 @@ import pytest
 from toolplan.plan.path import Json
 from toolplan.policy import Source, Trust
 from toolplan.policy.consent import Effect, Origin, call_digest
-from toolplan.show._lines import Screen, plain
-from toolplan.show.effects_view import EffectsView, effects_text
+from toolplan.show.approval_view import EffectsView, effects_text
+from toolplan.show.document import Screen, plain
 
 FROM_BILL = Origin(
     Trust.UNTRUSTED, "trusted", True, ("due.data[0].iban",), (Source("bill", "read_file"),)

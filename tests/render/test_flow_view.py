@@ -4,7 +4,7 @@ from typing import Any
 
 from toolplan.policy import Flow, Label, Need, Source, Trust, Verdict
 from toolplan.policy.labels import FlowKind
-from toolplan.show.flow_view import flow_to_json
+from toolplan.show.approval_view import flow_to_json
 
 
 def test_a_flow_of_a_secret_names_the_secret_and_not_what_is_untrusted() -> None:

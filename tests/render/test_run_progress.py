@@ -33,7 +33,7 @@ from toolplan.events import (
 )
 from toolplan.plan.model import Plan, Step
 from toolplan.show.console import Output
-from toolplan.show.run_progress import RunProgress
+from toolplan.show.runs_view import RunProgress
 
 PLAN = Plan(tuple(Step(name, f"{name}_tool") for name in ("a", "b", "c", "d")))
 ONE = Plan((Step("a", "a_tool"),))

@@ -39,8 +39,7 @@ from toolplan.plan.text.loose import Span
 from toolplan.policy import Flow, Label, Need, Source, Trust, Verdict
 from toolplan.policy.approval import EffectStep
 from toolplan.policy.consent import Effect, Origin
-from toolplan.show._lines import Prose, View
-from toolplan.show.approval_view import ApprovalView
+from toolplan.show.approval_view import ApprovalView, EffectsView, FlowsView, doubt_lines
 from toolplan.show.comparison_view import ComparisonView
 from toolplan.show.console import Output
 from toolplan.show.diagnostics import DiagnosticView, Located
@@ -52,14 +51,13 @@ from toolplan.show.document import (
     Heading,
     Lead,
     Note,
+    Prose,
     Table,
+    View,
 )
-from toolplan.show.effects_view import EffectsView, doubt_lines
-from toolplan.show.flow_view import FlowsView
 from toolplan.show.plan_tree import PlanTree
 from toolplan.show.printable import text_width
-from toolplan.show.run_progress import RunProgress
-from toolplan.show.runs_view import RunsView
+from toolplan.show.runs_view import RunProgress, RunsView
 from toolplan.show.tools_view import ToolsView, ToolView
 from toolplan.storage.journal import RunEntry
 

@@ -25,8 +25,8 @@ from toolplan.providers import ModelError, Text
 from toolplan.show.answer import Answer, answer
 from toolplan.show.document import Bullets, Fields, Heading, Lead, Note, Table
 from toolplan.show.summary import Format, Summariser, Summary
-from toolplan.show.summary.text import document_markdown
-from toolplan.testing.model import ModelReply, ScriptedModel
+from toolplan.show.summary.summariser import document_markdown
+from toolplan.testing.tools import ModelReply, ScriptedModel
 
 QUESTION = "Which carriers have the highest contamination rates in the last 90 days?"
 ROWS: list[Json] = [

@@ -11,7 +11,7 @@ from tests.doubles.model_server import ScriptedModelServer
 from toolplan.compiler import parse
 from toolplan.plan.path import Json
 from toolplan.providers import ModelError, Text
-from toolplan.testing.model import ScriptedModel
+from toolplan.testing.tools import ScriptedModel
 from toolplan_adapters.kirha import Plan, Planner, PlannerError, PlanParseError, Tool, parse_plan
 
 WEATHER = Tool(

@@ -16,7 +16,7 @@ from langgraph.types import Command
 from toolplan import Effects, Journal, Toolbox, ToolError
 from toolplan.plan.path import Json
 from toolplan.testing import Gives, Raises, ScriptedModel, ScriptedTools
-from toolplan.testing.model import ModelReply
+from toolplan.testing.tools import ModelReply
 from toolplan_langgraph import Configuration, Experts, RoleModels, State, build_graph
 
 NOW: Final = datetime(2025, 10, 12, 8, 0, tzinfo=UTC)

@@ -17,7 +17,7 @@ from toolplan.plan.path import Json
 from toolplan.providers import Message, ModelError, ModelRequest, complete
 from toolplan.schema.tool import Effects
 from toolplan.testing import Gives, ScriptedModel, ScriptedTools
-from toolplan.testing.model import ModelReply
+from toolplan.testing.tools import ModelReply
 from toolplan_langgraph import (
     ChatModel,
     Configuration,

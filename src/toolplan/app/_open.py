@@ -22,13 +22,7 @@ from msgspec.structs import replace
 from toolplan import providers
 from toolplan.app._arguments import check_arguments
 from toolplan.app._setup import User
-from toolplan.app._toolset import (
-    EffectsArgument,
-    ToolsArgument,
-    Toolset,
-    open_toolbox,
-    open_tools,
-)
+from toolplan.app._toolset import EffectsArgument, ToolsArgument, Toolset, open_toolbox, open_tools
 from toolplan.app.app import DEFAULT_ATTEMPTS, App
 from toolplan.app.settings import (
     FILE,

@@ -22,13 +22,7 @@ from toolplan.base.errors import ToolplanError
 from toolplan.events import Run
 from toolplan.plan.model import Plan
 from toolplan.plan.path import Json
-from toolplan.schema.tool import (
-    Effects,
-    Tool,
-    Toolbox,
-    ToolObjectError,
-    tools_of_page,
-)
+from toolplan.schema.tool import Effects, Tool, Toolbox, ToolObjectError, tools_of_page
 from toolplan.tools import extract as extraction
 from toolplan.tools import learned
 from toolplan.tools._base import OpenedTools, SourceContext

@@ -20,23 +20,8 @@ from toolplan.app import workers as machines
 from toolplan.app._approve import Approve
 from toolplan.app._arguments import checked_methods
 from toolplan.app._loop import Loop
-from toolplan.app._runs import (
-    answered,
-    kept_result,
-    resumed,
-    started,
-    summarised,
-)
-from toolplan.app._setup import (
-    ADVICE,
-    ActiveTasks,
-    Kept,
-    PlanArgument,
-    Setup,
-    Start,
-    User,
-    noted,
-)
+from toolplan.app._runs import answered, kept_result, resumed, started, summarised
+from toolplan.app._setup import ADVICE, ActiveTasks, Kept, PlanArgument, Setup, Start, User, noted
 from toolplan.app._toolset import learnable
 from toolplan.app.dry_run.report import DryRun
 from toolplan.app.dry_run.simulation import simulate

@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 
 from msgspec import Struct
 
+from toolplan import engine as engines
 from toolplan.app._approve import by_values, is_other
 from toolplan.app._arguments import checked_arguments
 from toolplan.app._setup import Kept, Setup, noted
@@ -18,15 +19,6 @@ from toolplan.app.limits import ADVICE, Concurrency, LimitOptions
 from toolplan.app.resume import consents_of, day_of, decisions_of, metadata_of, tools_in
 from toolplan.base.errors import ToolplanError
 from toolplan.base.threads import in_thread
-from toolplan.engine import (
-    CannotRun,
-    Decided,
-    RunOptions,
-    cancel,
-    no_call_in_doubt,
-    no_call_waits,
-    prepare,
-)
 from toolplan.events import Event, Run, RunEnded, RunParked, RunState, RunWaiting, fold
 from toolplan.plan.path import Json
 from toolplan.policy.approval import Approval, ApprovalRequired, approve, approve_digest
@@ -47,7 +39,7 @@ class Worked(Struct, frozen=True):
     plan: ExecutionPlan
     tools: Toolbox
     day: date
-    options: RunOptions
+    options: engines.RunOptions
 
 
 class Placed(NamedTuple):
@@ -131,7 +123,7 @@ class Workers:
             setup, runs, queue = self._setup, self.runs(), self.queue
             given = LimitOptions.of(concurrency, timeout)
             setup.run_options(given)  # a wrong limit is an error before anything is kept
-            made = prepare(
+            made = engines.prepare(
                 noted(plan, setup.run_notes(given, setup.day(today))),
                 setup.tools,
                 approval=approval,
@@ -225,7 +217,7 @@ class Workers:
         # it is kept: after a failure the worker that reads it does the rest
         with suppress(JournalError):
             if await in_thread(runs.without_worker, [run]):
-                await cancel(run, journal=self._kept.needed_journal())
+                await engines.cancel(run, journal=self._kept.needed_journal())
                 await in_thread(runs.answer, [(number, COUNTED)])
             else:
                 await runs.interrupt(run)
@@ -287,7 +279,9 @@ def queue_of(toolbox: str, tools: Mapping[str, Tool]) -> str:
     return f"{toolbox}@{hashlib.sha256(text.encode()).hexdigest()[:12]}"
 
 
-def _decided(events: Sequence[Event], decisions: Mapping[Slot, Decided]) -> list[tuple[str, Json]]:
+def _decided(
+    events: Sequence[Event], decisions: Mapping[Slot, engines.Decided]
+) -> list[tuple[str, Json]]:
     """Return the messages of `decisions` about calls in doubt."""
     intents = recover(events).intents
     found: list[tuple[str, Json]] = []
@@ -295,7 +289,7 @@ def _decided(events: Sequence[Event], decisions: Mapping[Slot, Decided]) -> list
         attempt = intents.get((step, item))
         if attempt is None:
             place = f"step {step!r}" if item is None else f"item {item} of step {step!r}"
-            raise no_call_in_doubt(place)
+            raise engines.no_call_in_doubt(place)
         content: Json = {
             "step": step, "item": item, "attempt": attempt, "decision": decided.decision,
             "output": decided.output,
@@ -313,10 +307,10 @@ def _consented(run: Run, consents: Mapping[str, Consent]) -> list[Json]:
     for step, consent in consents.items():
         calls = {each.item: each.digest for each in run.waiting if each.step == step}
         if not calls:
-            raise no_call_waits(f"of step {step!r}")
+            raise engines.no_call_waits(f"of step {step!r}")
         shown = calls if consent.calls is None else consent.calls
         if any(calls.get(item) != digest for item, digest in shown.items()):
-            raise CannotRun(
+            raise engines.CannotRun(
                 f"The call of step {step!r} that waits is not the one that was shown.",
                 f"`toolplan show {run.run}` shows the calls that wait.",
             )

@@ -1,4 +1,4 @@
-"""The command line: one command a file, loaded when it is used."""
+"""The command line: modules of commands that belong together, loaded when one is used."""
 
 from toolplan.cli._commands import main
 

@@ -15,10 +15,9 @@ from toolplan.app._approve import VALUES, Approve, ByPlan, DigestApprover
 from toolplan.app.app import App
 from toolplan.app.resume import maker_of
 from toolplan.app.wait import RunStopped
-from toolplan.cli._display import Display
 from toolplan.cli.options import ApprovalOptions
 from toolplan.cli.outcome import report_usage
-from toolplan.cli.terminal import CommandError, discard_input, err, note, show_long
+from toolplan.cli.terminal import CommandError, Display, discard_input, err, note, show_long
 from toolplan.compiler import Compiled
 from toolplan.engine.forecast import Forecast
 from toolplan.events import Event, Run
@@ -26,9 +25,14 @@ from toolplan.policy.approval import Approval, ApprovalRequired, Approver, appro
 from toolplan.policy.consent import Answer, Denied, Effect, LeaveOut, ValueApproval, needs_values
 from toolplan.policy.execution_plan import ExecutionPlan
 from toolplan.schema.tool import Effects
-from toolplan.show.approval_view import ApprovalView, approval_json, declares_effects
+from toolplan.show.approval_view import (
+    ApprovalView,
+    EffectsView,
+    approval_json,
+    by_step,
+    declares_effects,
+)
 from toolplan.show.diagnostics import DiagnosticView, Located
-from toolplan.show.effects_view import EffectsView, by_step
 from toolplan.show.printable import printable
 from toolplan.show.runs_view import SHORT, compared_text, forecast_text
 from toolplan.storage.journal import JournalError, Store

@@ -16,14 +16,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Annotated, Final, Literal
 
-from cyclopts import (
-    App,
-    CycloptsError,
-    MissingArgumentError,
-    Parameter,
-    UnusedCliTokensError,
-    ValidationError,
-)
+import cyclopts
 from cyclopts.completion.detect import ShellDetectionError, detect_shell
 
 from toolplan.app.settings import file_fault
@@ -77,20 +70,18 @@ SERVERS: Final = ("demo", "mcp", "studio", "worker")
 """Commands that serve until they are ended: they print nothing on standard output by themselves."""
 
 _MODULES: Final = {
-    "approve": "placed",
-    "cancel": "placed",
-    "convert": "show",
-    "diff": "show",
-    "eval": "test",
-    "explain": "schema",
-    "hints": "tools",
-    "logout": "login",
-    "plan": "ask",
-    "policy": "check",
-    "resume": "run",
-    "uninstall": "install",
+    "ask": "ask plan run resume",
+    "clients": "mcp install uninstall login logout",
+    "init": "init doctor",
+    "runs": "runs approve cancel",
+    "schema": "schema explain",
+    "check": "check policy",
+    "show": "show diff convert",
+    "test": "test eval",
+    "tools": "tools hints",
 }
-"""Modules of commands that have another name."""
+_MODULE_OF: Final = {name: module for module, names in _MODULES.items() for name in names.split()}
+"""The module of each command, which is loaded when the command runs."""
 
 _EXITS: Final = "Exit: 0 fine, 1 failed or no plan, 2 usage, 3 storage."
 _DEBUG: Final = "--debug shows the tracebacks of faults in your own tools."
@@ -103,7 +94,9 @@ COMPLETION: Final = "--install-completion"
 COMPLETION_SUMMARY: Final = "Install completion for the shell: bash, zsh or fish."
 Shell = Annotated[
     Literal["bash", "zsh", "fish"] | None,
-    Parameter(name="SHELL", help="The shell; by default the one that this is called from."),
+    cyclopts.Parameter(
+        name="SHELL", help="The shell; by default the one that this is called from."
+    ),
 ]
 _START: Final = "(( $+functions[compdef] )) || { autoload -Uz compinit && compinit -i; }"
 """Starts completion in zsh where nothing has; a new `.zshrc` starts none."""
@@ -118,7 +111,7 @@ def _shown(default: object) -> str | None:
     return None if default is None or default is False or default == () else str(default)
 
 
-def commands(called: str = "") -> App:
+def commands(called: str = "") -> cyclopts.App:
     """Return the commands, each of which is loaded when it is needed.
 
     Other packages add commands by entry points of the group `toolplan.commands`. The one that is
@@ -127,21 +120,21 @@ def commands(called: str = "") -> App:
     Raises:
         ToolplanError: the package of the command that is called is missing, or cannot be loaded.
     """
-    app = App(
+    app = cyclopts.App(
         name="toolplan",
         help=ABOUT,
         version=own_version,
         help_epilogue=EPILOGUE,
         help_format="plaintext",
         result_action="return_value",
-        default_parameter=Parameter(show_default=_shown, negative=()),
+        default_parameter=cyclopts.Parameter(show_default=_shown, negative=()),
     )
     offered = Extensions[Callable[..., object]]("toolplan.commands", _guarded)
     packages = {each.name: each for each in reversed(offered.entries())}
     for name in dict.fromkeys((*COMMANDS, *packages)):
         command: str | Callable[..., object]
         if name in COMMANDS and name not in BESIDE:
-            command = f"toolplan.cli.{_MODULES.get(name, name)}:{name}_command"
+            command = f"toolplan.cli.{_MODULE_OF[name]}:{name}_command"
         elif name != called:
             command = packages[name].value if name in packages else _missing
         else:
@@ -171,17 +164,17 @@ def _guarded(entry: EntryPoint, found: object) -> Callable[..., object]:
     return found
 
 
-def _usage(error: CycloptsError, words: Sequence[str], app: App) -> ToolplanError:
+def _usage(error: cyclopts.CycloptsError, words: Sequence[str], app: cyclopts.App) -> ToolplanError:
     """Return the fault in the words of a call, and where the help is."""
     command = words[0] if words and words[0] in app else ""
     help_ = f"See `toolplan {command} --help`." if command else "See `toolplan --help`."
     message = str(error)
-    if isinstance(error, UnusedCliTokensError):
+    if isinstance(error, cyclopts.UnusedCliTokensError):
         unused = " ".join(error.unused_tokens or ())
         message = f"These words are too many: {unused!r}."
         if command in ("ask", "plan"):
             help_ = "Put the question in quotes."
-    elif isinstance(error, ValidationError) and error.app is not None:
+    elif isinstance(error, cyclopts.ValidationError) and error.app is not None:
         option = str(error.exception_message).partition("=")[0]
         if option.startswith("-"):  # as `refuse_options` says
             names = [
@@ -190,7 +183,7 @@ def _usage(error: CycloptsError, words: Sequence[str], app: App) -> ToolplanErro
             meant = near(option, names)
             hint = f" Did you mean {' or '.join(meant)}?" if meant else ""
             message = f"Unknown option: {option}.{hint}"
-    elif isinstance(error, MissingArgumentError) and error.argument is not None:
+    elif isinstance(error, cyclopts.MissingArgumentError) and error.argument is not None:
         name, kind = error.argument.name, error.argument.field_info.kind
         is_option = kind is inspect.Parameter.KEYWORD_ONLY
         message = f"{name if is_option else name.removeprefix('--').upper()} is missing."
@@ -239,7 +232,7 @@ def main(arguments: list[str] | None = None) -> None:
             app = commands(words[0] if words else "")
             try:
                 code = app(words, exit_on_error=False, print_error=False)
-            except CycloptsError as error:
+            except cyclopts.CycloptsError as error:
                 raise _usage(error, words, app) from None
         sys.stdout.flush()
     except ToolplanError as error:

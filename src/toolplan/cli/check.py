@@ -19,8 +19,8 @@ from toolplan.plan.model import Plan, step_refs
 from toolplan.plan.path import Json
 from toolplan.policy import Policy, Vouched, draft_policy
 from toolplan.schema.tool import Toolbox
+from toolplan.show.approval_view import FlowsView, flow_to_json
 from toolplan.show.diagnostics import fix_texts, pointer_text, sarif
-from toolplan.show.flow_view import FlowsView, flow_to_json
 from toolplan.show.printable import count_text, printable
 
 _MOST_NAMED: Final = 20

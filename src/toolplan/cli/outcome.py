@@ -20,13 +20,13 @@ from toolplan.policy.consent import effects_of
 from toolplan.policy.execution_plan import ExecutionPlan
 from toolplan.providers import UsageTracker
 from toolplan.schema.tool import Toolbox
-from toolplan.show import effects_view, runs_view
-from toolplan.show._lines import Prose
 from toolplan.show.answer import Answer
+from toolplan.show.approval_view import EffectsView, by_step, doubt_lines
 from toolplan.show.diagnostics import DiagnosticView, Located
-from toolplan.show.document import DocumentView
+from toolplan.show.document import DocumentView, Prose
 from toolplan.show.plan_tree import PlanTree
 from toolplan.show.printable import count_text, fit_encoding, printable
+from toolplan.show.runs_view import SHORT
 from toolplan.show.summary import Summary
 
 
@@ -72,14 +72,14 @@ def print_run(
 def print_pending(run: Run) -> None:
     """Print the calls that a person has to decide about, and how to decide."""
     if any(step.doubts for step in run.steps.values()):
-        for line in effects_view.doubt_lines(run):
+        for line in doubt_lines(run):
             note(line)
     effects = effects_of(run.waiting)
     if not effects:
         return
-    err().print(effects_view.EffectsView(effects))
-    short = run.run[: runs_view.SHORT]
-    for step, calls in effects_view.by_step(effects):
+    err().print(EffectsView(effects))
+    short = run.run[:SHORT]
+    for step, calls in by_step(effects):
         name = printable(step)
         note(f"  make it:   toolplan resume {short} --allow {name}")
         note(f"  refuse it: toolplan resume {short} --deny {name} --reason WHY")

@@ -14,8 +14,8 @@ from cyclopts import Parameter
 from toolplan.app._toolset import DEMO, reopening
 from toolplan.cli import options
 from toolplan.cli.outcome import print_pending
-from toolplan.cli.placed import placed, report_placed, without_worker
 from toolplan.cli.plan_file import parsed_whole, plan_document, plan_or_run, plan_text, read_plan
+from toolplan.cli.runs import placed, report_placed, without_worker
 from toolplan.cli.terminal import CommandError, Exit, note, out, print_json
 from toolplan.compiler import output_schemas
 from toolplan.dialects import DIALECTS, known_dialect
@@ -38,12 +38,11 @@ from toolplan.schema.tool import Tool, Toolbox
 from toolplan.show.answer import answer
 from toolplan.show.comparison_view import ComparisonView
 from toolplan.show.document import DocumentView
-from toolplan.show.drawings import mermaid as as_mermaid
-from toolplan.show.drawings import svg as as_svg
 from toolplan.show.plan_tree import PlanTree, effect_marks
+from toolplan.show.plan_tree import mermaid as as_mermaid
+from toolplan.show.plan_tree import svg as as_svg
 from toolplan.show.printable import printable
-from toolplan.show.run_progress import duration_text
-from toolplan.show.runs_view import SHORT, items_text, run_marks, status_text
+from toolplan.show.runs_view import SHORT, duration_text, items_text, run_marks, status_text
 
 
 def show_command(

@@ -18,13 +18,18 @@ from toolplan.cli.terminal import CommandError, Exit, note, out, print_json
 from toolplan.plan.canonical import dump
 from toolplan.plan.path import Json
 from toolplan.providers import total
-from toolplan.show._lines import Prose
+from toolplan.show.document import Prose
 from toolplan.show.printable import count_text, printable
-from toolplan.testing.plans.cases import CaseFile, read_cases
-from toolplan.testing.plans.data import read_data
-from toolplan.testing.plans.measure import Measured, figures, measured
-from toolplan.testing.plans.recorded import Recorded
-from toolplan.testing.plans.runner import CaseResult, junit, open_for, run_case
+from toolplan.testing.plans.cases import CaseFile, Recorded, read_cases, read_data
+from toolplan.testing.plans.runner import (
+    CaseResult,
+    Measured,
+    figures,
+    junit,
+    measured,
+    open_for,
+    run_case,
+)
 
 Files = Annotated[
     Path, Parameter(name="FILE", help="Files of questions with their expected plans; YAML or JSON.")

@@ -13,58 +13,27 @@ from msgspec import Struct, field
 from msgspec.structs import asdict, replace
 
 from toolplan.base.shown import Shown, counted
-from toolplan.events._kinds import (
-    ApprovalStaged,
-    AttemptFailed,
-    CallAnsweredLate,
-    CallDecided,
-    CallInDoubt,
-    CallIntended,
-    CallWaiting,
-    ConsentGiven,
-    Event,
-    Failure,
-    ItemEnded,
-    PageEnded,
-    Partial,
-    PlanSettled,
-    RunApproved,
-    RunEnded,
-    RunParked,
-    RunResumed,
-    RunStarted,
-    RunState,
-    RunWaiting,
-    StepArrived,
-    StepCancelled,
-    StepEvent,
-    StepFailed,
-    StepProgressed,
-    StepSkipped,
-    StepStarted,
-    StepState,
-    StepSucceeded,
-)
+from toolplan.events import _kinds as kinds
 from toolplan.plan.path import Json
 
 
 class StepRun(Struct, frozen=True):
     """The state of a step. `items`, `items_done` and `items_failed` count calls of `for_each`."""
 
-    state: StepState = StepState.PENDING
+    state: kinds.StepState = kinds.StepState.PENDING
     output: Json = None
-    error: Failure | None = None
+    error: kinds.Failure | None = None
     started_at: float | None = None
     ended_at: float | None = None
     attempts: int = 0
     items: int | None = None
     items_done: int = 0
     items_failed: int = 0
-    partial: tuple[Partial, ...] = ()
+    partial: tuple[kinds.Partial, ...] = ()
     """The lists of which `output` knows a part only."""
-    doubts: tuple[CallInDoubt, ...] = ()
+    doubts: tuple[kinds.CallInDoubt, ...] = ()
     """The calls that wait for a decision."""
-    waiting: tuple[CallWaiting, ...] = ()
+    waiting: tuple[kinds.CallWaiting, ...] = ()
     """The calls that wait until a person has seen their values."""
 
     @property
@@ -74,8 +43,8 @@ class StepRun(Struct, frozen=True):
 
 
 _PENDING = StepRun()
-_RUNNING, _SUCCEEDED = StepState.RUNNING, StepState.SUCCEEDED
-_Asked = TypeVar("_Asked", CallInDoubt, CallWaiting)
+_RUNNING, _SUCCEEDED = kinds.StepState.RUNNING, kinds.StepState.SUCCEEDED
+_Asked = TypeVar("_Asked", kinds.CallInDoubt, kinds.CallWaiting)
 
 
 class Run(Shown, Struct, frozen=True):
@@ -83,15 +52,15 @@ class Run(Shown, Struct, frozen=True):
 
     run: str = ""
     digest: str = ""
-    status: RunState = RunState.RUNNING
+    status: kinds.RunState = kinds.RunState.RUNNING
     steps: Mapping[str, StepRun] = field(default_factory=dict[str, StepRun])
     output: Json = None
     started_at: float | None = None
     ended_at: float | None = None
     approved_at: float | None = None
     is_resumed: bool = False
-    error: Failure | None = None
-    partial: tuple[Partial, ...] = ()
+    error: kinds.Failure | None = None
+    partial: tuple[kinds.Partial, ...] = ()
 
     def __repr__(self) -> str:
         return f"Run({self.run!r}, {self.status.value}, {counted(len(self.steps), 'step')})"
@@ -105,10 +74,10 @@ class Run(Shown, Struct, frozen=True):
     @property
     def succeeded(self) -> bool:
         """Whether the run succeeded."""
-        return self.status is RunState.SUCCEEDED
+        return self.status is kinds.RunState.SUCCEEDED
 
     @property
-    def waiting(self) -> tuple[CallWaiting, ...]:
+    def waiting(self) -> tuple[kinds.CallWaiting, ...]:
         """The calls that wait until a person has seen their values, in the order of the plan."""
         return tuple(call for step in self.steps.values() for call in step.waiting)
 
@@ -122,38 +91,38 @@ class Folding:
         self._run: Run = run or Run()
         self._steps: dict[str, StepRun] = dict(self._run.steps)
 
-    def add(self, event: Event) -> None:
+    def add(self, event: kinds.Event) -> None:
         """Add the next event."""
         # the two most frequent events; a class pattern costs more than a comparison
-        if type(event) is StepSucceeded:
+        if type(event) is kinds.StepSucceeded:
             self._steps[event.step] = _succeeded(self._steps.get(event.step, _PENDING), event)
             return
-        if type(event) is StepStarted and self._steps.get(event.step, _PENDING) is _PENDING:
+        if type(event) is kinds.StepStarted and self._steps.get(event.step, _PENDING) is _PENDING:
             self._steps[event.step] = StepRun(_RUNNING, None, None, event.at, None, 0, event.items)
             return
         run, steps = self._run, self._steps
         match event:
-            case RunStarted():
+            case kinds.RunStarted():
                 self._run = Run(event.run, event.digest, started_at=event.at)
                 self._steps = dict.fromkeys(event.steps, _PENDING)
-            case StepArrived():
+            case kinds.StepArrived():
                 steps[event.step] = _PENDING
-            case PlanSettled():
+            case kinds.PlanSettled():
                 self._run = replace(run, digest=event.digest)
                 self._steps = {name: steps.get(name, _PENDING) for name in event.steps}
-            case ApprovalStaged():
-                self._run = replace(run, status=RunState.RUNNING)
-            case RunWaiting():
-                self._run = replace(run, status=RunState.WAITING)
-            case RunApproved():
-                self._run = replace(run, status=RunState.RUNNING, approved_at=event.at)
-            case RunResumed():
+            case kinds.ApprovalStaged():
+                self._run = replace(run, status=kinds.RunState.RUNNING)
+            case kinds.RunWaiting():
+                self._run = replace(run, status=kinds.RunState.WAITING)
+            case kinds.RunApproved():
+                self._run = replace(run, status=kinds.RunState.RUNNING, approved_at=event.at)
+            case kinds.RunResumed():
                 self._steps = {name: _resumed(step) for name, step in steps.items()}
-                again = replace(run, status=RunState.RUNNING, is_resumed=True)
+                again = replace(run, status=kinds.RunState.RUNNING, is_resumed=True)
                 self._run = replace(again, output=None, error=None, ended_at=None, partial=())
-            case RunParked():
+            case kinds.RunParked():
                 self._run = replace(run, status=event.status)
-            case RunEnded(status, output, at, failure, partial):
+            case kinds.RunEnded(status, output, at, failure, partial):
                 ended = replace(run, status=status, output=output, error=failure, ended_at=at)
                 self._run = replace(ended, partial=partial or run.partial)
             case _:
@@ -164,7 +133,7 @@ class Folding:
         return replace(self._run, steps=dict(self._steps))
 
 
-def fold(events: Iterable[Event]) -> Run:
+def fold(events: Iterable[kinds.Event]) -> Run:
     """Return the run after `events`."""
     folding = Folding()
     for event in events:
@@ -172,7 +141,7 @@ def fold(events: Iterable[Event]) -> Run:
     return folding.run()
 
 
-def apply(run: Run, event: Event) -> Run:
+def apply(run: Run, event: kinds.Event) -> Run:
     """Return `run` after `event`."""
     folding = Folding(run)
     folding.add(event)
@@ -187,7 +156,7 @@ def to_json(run: Run) -> dict[str, Json]:
     return {**known, "output": run.output, **error, **part_to_json(run.partial)}
 
 
-def part_to_json(partial: tuple[Partial, ...]) -> dict[str, Json]:
+def part_to_json(partial: tuple[kinds.Partial, ...]) -> dict[str, Json]:
     """Return that something is over a part, as JSON: `complete` is false; empty where it is not."""
     if not partial:
         return {}
@@ -197,7 +166,7 @@ def part_to_json(partial: tuple[Partial, ...]) -> dict[str, Json]:
     return {"complete": False, "partial": parts}
 
 
-def _succeeded(step: StepRun, event: StepSucceeded) -> StepRun:
+def _succeeded(step: StepRun, event: kinds.StepSucceeded) -> StepRun:
     return StepRun(
         _SUCCEEDED,
         event.output,
@@ -213,55 +182,63 @@ def _succeeded(step: StepRun, event: StepSucceeded) -> StepRun:
     )
 
 
-def _step_after(step: StepRun, event: StepEvent) -> StepRun:
+def _step_after(step: StepRun, event: kinds.StepEvent) -> StepRun:
     match event:
-        case StepSucceeded():
+        case kinds.StepSucceeded():
             return _succeeded(step, event)
-        case StepStarted(items=items, at=at):
+        case kinds.StepStarted(items=items, at=at):
             return replace(step, state=_open_state(step), started_at=at, items=items)
-        case AttemptFailed(attempt=attempt):
+        case kinds.AttemptFailed(attempt=attempt):
             return replace(step, attempts=attempt)
-        case ItemEnded(failure=failure):
+        case kinds.ItemEnded(failure=failure):
             failed = step.items_failed + (failure is not None)
             return replace(step, items_done=step.items_done + 1, items_failed=failed)
-        case StepProgressed() | CallIntended() | CallAnsweredLate() | PageEnded():
+        case (
+            kinds.StepProgressed()
+            | kinds.CallIntended()
+            | kinds.CallAnsweredLate()
+            | kinds.PageEnded()
+        ):
             return step
-        case CallInDoubt() | CallDecided() | CallWaiting() | ConsentGiven():
+        case kinds.CallInDoubt() | kinds.CallDecided() | kinds.CallWaiting() | kinds.ConsentGiven():
             return _asked_about(step, event)
-        case StepFailed(failure=failure, attempts=attempts, at=at):
-            ended = replace(step, state=StepState.FAILED, error=failure, ended_at=at)
+        case kinds.StepFailed(failure=failure, attempts=attempts, at=at):
+            ended = replace(step, state=kinds.StepState.FAILED, error=failure, ended_at=at)
             return replace(ended, attempts=attempts, waiting=())
-        case StepSkipped(failure=failure, at=at):
-            return replace(step, state=StepState.SKIPPED, error=failure, ended_at=at, waiting=())
-        case StepCancelled(at=at):
-            return replace(step, state=StepState.CANCELLED, ended_at=at, waiting=())
+        case kinds.StepSkipped(failure=failure, at=at):
+            return replace(
+                step, state=kinds.StepState.SKIPPED, error=failure, ended_at=at, waiting=()
+            )
+        case kinds.StepCancelled(at=at):
+            return replace(step, state=kinds.StepState.CANCELLED, ended_at=at, waiting=())
 
 
 def _asked_about(
-    step: StepRun, event: CallInDoubt | CallDecided | CallWaiting | ConsentGiven
+    step: StepRun,
+    event: kinds.CallInDoubt | kinds.CallDecided | kinds.CallWaiting | kinds.ConsentGiven,
 ) -> StepRun:
     """Return `step` after a person is asked about a call of it, or has decided."""
     doubts, waiting, error = step.doubts, step.waiting, step.error
     match event:
-        case CallInDoubt(failure=failure):
+        case kinds.CallInDoubt(failure=failure):
             doubts, error = _with(doubts, event), failure
-        case CallDecided(item=item):
+        case kinds.CallDecided(item=item):
             doubts = tuple(each for each in doubts if each.item != item)
             error = error if doubts else None
-        case CallWaiting():
+        case kinds.CallWaiting():
             waiting = _with(waiting, event)
-        case ConsentGiven(calls=calls):
+        case kinds.ConsentGiven(calls=calls):
             decided = {item for item, _ in calls}
             waiting = tuple(each for each in waiting if each.item not in decided)
     changed = replace(step, error=error, doubts=doubts, waiting=waiting)
     return replace(changed, state=_open_state(changed))
 
 
-def _open_state(step: StepRun) -> StepState:
+def _open_state(step: StepRun) -> kinds.StepState:
     """Return the state of a step that is not over, by what its calls wait for."""
     if step.doubts:
-        return StepState.IN_DOUBT
-    return StepState.WAITING if step.waiting else StepState.RUNNING
+        return kinds.StepState.IN_DOUBT
+    return kinds.StepState.WAITING if step.waiting else kinds.StepState.RUNNING
 
 
 def _with(asked: tuple[_Asked, ...], event: _Asked) -> tuple[_Asked, ...]:
@@ -272,11 +249,11 @@ def _with(asked: tuple[_Asked, ...], event: _Asked) -> tuple[_Asked, ...]:
     return (*asked[:at], event, *asked[after:])
 
 
-def _item(event: CallInDoubt | CallWaiting) -> int:
+def _item(event: kinds.CallInDoubt | kinds.CallWaiting) -> int:
     return -1 if event.item is None else event.item
 
 
-_OVER = frozenset((StepState.SUCCEEDED, StepState.FAILED, StepState.SKIPPED))
+_OVER = frozenset((kinds.StepState.SUCCEEDED, kinds.StepState.FAILED, kinds.StepState.SKIPPED))
 
 
 def _resumed(step: StepRun) -> StepRun:

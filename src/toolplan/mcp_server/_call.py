@@ -53,8 +53,7 @@ from toolplan.plan.path import Json
 from toolplan.policy.approval import Approver, effect_steps, needs_no_approval, said_yes
 from toolplan.policy.consent import Effect, effects_of, needs_values
 from toolplan.policy.execution_plan import ExecutionPlan
-from toolplan.show.approval_view import approval_text
-from toolplan.show.effects_view import effects_text
+from toolplan.show.approval_view import approval_text, effects_text
 from toolplan.tools.mcp.media import MEDIA
 
 RUN_IT: Final = "run_it"

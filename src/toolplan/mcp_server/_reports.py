@@ -27,8 +27,7 @@ from toolplan.policy.execution_plan import ExecutionPlan
 from toolplan.schema.tool import Effects, Tool, Toolbox
 from toolplan.show.answer import Thresholds, answer
 from toolplan.show.answer.shape import reported_failure
-from toolplan.show.approval_view import approval_json
-from toolplan.show.effects_view import call_text
+from toolplan.show.approval_view import approval_json, call_text
 from toolplan.show.printable import cut, printable, visible
 from toolplan.show.runs_view import SHORT
 from toolplan.tools.search import index_of

@@ -11,7 +11,7 @@ from msgspec import Struct, field
 
 from toolplan.plan.comparison import Absent, Change, Comparison
 from toolplan.plan.path import Json
-from toolplan.show._lines import Line, Piece, Screen, plain, wrapped
+from toolplan.show.document import Line, Piece, Screen, plain, wrapped
 from toolplan.show.printable import count_text, fit_encoding, printable, visible
 
 _SIGNS: Final = {"added": ("+", "green"), "removed": ("-", "red"), "changed": ("~", "yellow")}

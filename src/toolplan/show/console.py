@@ -10,7 +10,7 @@ from rich.console import Console, ConsoleOptions
 from rich.live import Live
 from rich.text import Text
 
-from toolplan.show._lines import WIDTH, Prose, Screen, View
+from toolplan.show.document import WIDTH, Prose, Screen, View
 
 
 class Rendered(Struct, frozen=True):

@@ -15,7 +15,7 @@ from toolplan.plan.model import split_pointer
 from toolplan.plan.path import Json, print_path
 from toolplan.plan.text.loose import Span
 from toolplan.plan.text.places import line_and_column
-from toolplan.show._lines import WIDTH, Line, Piece, Screen, plain, wrapped
+from toolplan.show.document import WIDTH, Line, Piece, Screen, plain, wrapped
 from toolplan.show.printable import ELLIPSIS, cut, fitting, number_text, printable, text_width
 
 _COLOURS: Final = {Severity.ERROR: "red", Severity.WARNING: "yellow"}

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from toolplan.schema import Schema, accepted, at, describe, required
 from toolplan.schema.tool import Tool
-from toolplan.show._lines import Line, Piece, Screen, hanging_rows, wrapped
+from toolplan.show.document import Line, Piece, Screen, hanging_rows, wrapped
 from toolplan.show.printable import printable
 
 

@@ -11,8 +11,7 @@ from toolplan.policy.execution_plan import ExecutionPlan
 from toolplan.show.diagnostics import Located, diagnostic_text, diagnostics_text
 from toolplan.show.plan_tree import plan_text
 from toolplan.show.printable import printable
-from toolplan.show.run_progress import duration_text
-from toolplan.show.runs_view import run_marks, status_text
+from toolplan.show.runs_view import duration_text, run_marks, status_text
 
 
 def text_of(value: object) -> str:

@@ -6,7 +6,6 @@
 """
 
 from toolplan.testing.interpreter import interpret
-from toolplan.testing.model import ScriptedModel
 from toolplan.testing.tools import (
     OPEN,
     Asked,
@@ -17,6 +16,7 @@ from toolplan.testing.tools import (
     Raises,
     RecordingSink,
     ScriptedCall,
+    ScriptedModel,
     ScriptedPlanner,
     ScriptedTools,
     scripted_extract,

@@ -12,28 +12,14 @@ from collections.abc import Mapping
 from typing import Final
 
 from toolplan.events import Failure, Run, RunState, StepRun, StepState
-from toolplan.plan.model import (
-    Array,
-    Limits,
-    Literal,
-    Object,
-    Plan,
-    Ref,
-    Step,
-    Template,
-    Value,
-    escape_pointer,
-    refs,
-    sinks,
-    step_refs,
-)
+from toolplan.plan import model
 from toolplan.plan.path import Json, NotThere, copied, select
 from toolplan.policy.execution_plan import ExecutionPlan
 from toolplan.schema import Schema, undecided
 from toolplan.schema.paging import PageError, Pager
 from toolplan.schema.tool import Tool
 
-_LIMITS = Limits()
+_LIMITS = model.Limits()
 _CODES = {
     "type": "argument-type",
     "value": "argument-value",
@@ -43,7 +29,7 @@ _CODES = {
 
 
 async def interpret(
-    plan: ExecutionPlan, tools: Mapping[str, Tool], limits: Limits = _LIMITS
+    plan: ExecutionPlan, tools: Mapping[str, Tool], limits: model.Limits = _LIMITS
 ) -> Run:
     """Run `plan` step by step and return the run, without any times.
 
@@ -75,7 +61,7 @@ class _Stop(Exception):
 
 
 class _Interpreter:
-    def __init__(self, plan: Plan, tools: Mapping[str, Tool], limits: Limits) -> None:
+    def __init__(self, plan: model.Plan, tools: Mapping[str, Tool], limits: model.Limits) -> None:
         self.plan = plan
         self.tools = tools
         self.limits = limits
@@ -96,12 +82,12 @@ class _Interpreter:
         if self.plan.output is not None:
             output, complete = _fill_available(self.plan.output, self.outputs)
         else:
-            names = [name for name in sinks(self.plan) if name in self.outputs]
+            names = [name for name in model.sinks(self.plan) if name in self.outputs]
             output = {name: self.outputs[name] for name in names}
         status = RunState.SUCCEEDED if succeeded and complete else RunState.FAILED
         return Run(status=status, steps=steps, output=output)
 
-    async def step(self, step: Step) -> StepRun:
+    async def step(self, step: model.Step) -> StepRun:
         reason = self.reason_to_skip(step)
         if reason == "pending":  # a step before it is in doubt
             return StepRun()
@@ -127,8 +113,8 @@ class _Interpreter:
         self.outputs[step.id] = output
         return StepRun(StepState.SUCCEEDED, output=output)
 
-    def reason_to_skip(self, step: Step) -> str | None:
-        referred = {ref.step for _, ref in step_refs(step)} & self.steps.keys()
+    def reason_to_skip(self, step: model.Step) -> str | None:
+        referred = {ref.step for _, ref in model.step_refs(step)} & self.steps.keys()
         needed = referred | set(step.after)
         if any(self.steps[each].state in _UNDECIDED for each in needed):
             return "pending"
@@ -142,8 +128,8 @@ class _Interpreter:
             return None
         return "upstream-skipped"
 
-    async def fan(self, step: Step) -> Json:
-        items = self.fill(step.for_each or Literal(None), {}, "/for_each")
+    async def fan(self, step: model.Step) -> Json:
+        items = self.fill(step.for_each or model.Literal(None), {}, "/for_each")
         if not isinstance(items, list):
             raise _Stop("not-a-list", "/for_each")
         if len(items) > min(step.max_items, self.limits.items):
@@ -169,7 +155,7 @@ class _Interpreter:
             raise _Stop(stops[0].failure.code, stops[0].failure.pointer, outputs)
         return outputs
 
-    async def whole(self, step: Step, local: Mapping[str, Json]) -> Json:
+    async def whole(self, step: model.Step, local: Mapping[str, Json]) -> Json:
         """Return the result of one call: that of all of its pages, one after the other."""
         if step.pages is None:
             return await self.call(step, local)
@@ -189,14 +175,14 @@ class _Interpreter:
                     raise _Stop(error.code) from None
         return pager.result()
 
-    def arguments(self, step: Step, local: Mapping[str, Json]) -> dict[str, Json]:
+    def arguments(self, step: model.Step, local: Mapping[str, Json]) -> dict[str, Json]:
         return {
-            name: self.fill(value, local, f"/args/{escape_pointer(name)}")
+            name: self.fill(value, local, f"/args/{model.escape_pointer(name)}")
             for name, value in step.args.items()
         }
 
     async def call(
-        self, step: Step, local: Mapping[str, Json], page: dict[str, Json] | None = None
+        self, step: model.Step, local: Mapping[str, Json], page: dict[str, Json] | None = None
     ) -> Json:
         tool = self.tools[step.tool]
         for left in reversed(range(1 + (step.retries if tool.may_repeat else 0))):
@@ -214,7 +200,7 @@ class _Interpreter:
                     raise
         raise _Stop("tool-error")
 
-    def fill(self, value: Value, local: Mapping[str, Json], pointer: str) -> Json:
+    def fill(self, value: model.Value, local: Mapping[str, Json], pointer: str) -> Json:
         try:
             return _fill(value, {**self.outputs, **local})
         except NotThere:
@@ -242,17 +228,17 @@ async def _answer(tool: Tool, args: dict[str, Json]) -> Json:
     return output
 
 
-def _fill(value: Value, scope: Mapping[str, Json]) -> Json:
+def _fill(value: model.Value, scope: Mapping[str, Json]) -> Json:
     match value:
-        case Literal(literal):
+        case model.Literal(literal):
             return copied(literal)
-        case Ref(step, path):
+        case model.Ref(step, path):
             return copied(select(scope[step], path))
-        case Template(parts):
+        case model.Template(parts):
             return "".join(p if isinstance(p, str) else _text(_fill(p, scope)) for p in parts)
-        case Array(items):
+        case model.Array(items):
             return [_fill(item, scope) for item in items]
-        case Object(fields):
+        case model.Object(fields):
             return {key: _fill(inner, scope) for key, inner in fields}
 
 
@@ -262,16 +248,16 @@ def _text(value: Json) -> str:
     return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
 
 
-def _fill_available(value: Value, outputs: Mapping[str, Json]) -> tuple[Json, bool]:
+def _fill_available(value: model.Value, outputs: Mapping[str, Json]) -> tuple[Json, bool]:
     """Return the value, with null for parts that cannot be filled, and whether all paths exist."""
-    if isinstance(value, Array):
+    if isinstance(value, model.Array):
         parts = [_fill_available(item, outputs) for item in value.items]
         return [part for part, _ in parts], all(complete for _, complete in parts)
-    if isinstance(value, Object):
+    if isinstance(value, model.Object):
         fields = {key: _fill_available(inner, outputs) for key, inner in value.fields}
         complete = all(complete for _, complete in fields.values())
         return {key: part for key, (part, _) in fields.items()}, complete
-    if any(ref.step not in outputs for ref in refs(value)):
+    if any(ref.step not in outputs for ref in model.refs(value)):
         return None, True
     try:
         return _fill(value, outputs), True

@@ -1,10 +1,10 @@
-"""Doubles: tools with scripted outcomes and a log of their calls, planners, sinks of events."""
+"""Doubles: scripted tools with a log of their calls, scripted models and planners, sinks."""
 
 from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from copy import deepcopy
 from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 
@@ -13,10 +13,76 @@ from msgspec import Struct
 from toolplan.events import Event, Run, fold
 from toolplan.plan.path import Json
 from toolplan.planners._base import Attempt, Draft, OnText, Proposal, Question
-from toolplan.providers import ModelRequest
+from toolplan.providers import Ended, ModelError, ModelRequest, Piece, Text, Usage
 from toolplan.schema.tool import Arguments, Effects, Tool, Toolbox
-from toolplan.testing.model import ScriptedModel
 from toolplan.tools.extract import extract_tool
+
+ModelReply: TypeAlias = (
+    str | ModelError | Sequence[Piece | ModelError] | Callable[[ModelRequest], str]
+)
+
+_CHARS_PER_TOKEN: Final = 4
+
+
+class ScriptedModel:
+    """Returns `replies` one after the other, and then the last one again.
+
+    A reply is a text, which comes in pieces of `piece_chars` characters; an error, which is raised;
+    a list of pieces, in which an error is raised at its place (without `Ended` the reply is
+    incomplete); or a function from the request to a text. `requests` holds all requests.
+    """
+
+    def __init__(
+        self,
+        replies: str | Sequence[ModelReply],
+        *,
+        name: str = "scripted:model",
+        piece_chars: int = 16,
+    ) -> None:
+        """Prepare the replies.
+
+        Raises:
+            ValueError: there is none.
+        """
+        self._replies: list[ModelReply] = [replies] if isinstance(replies, str) else [*replies]
+        if not self._replies:
+            raise ValueError("A scripted model needs at least one reply.")
+        self._name = name
+        self._piece_chars = piece_chars
+        self.requests: list[ModelRequest] = []
+
+    @property
+    def name(self) -> str:
+        """The display name."""
+        return self._name
+
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[Piece]:
+        """Yield the next reply.
+
+        Raises:
+            ModelError: the reply is an error.
+        """
+        at = min(len(self.requests), len(self._replies) - 1)
+        self.requests.append(request)
+        for piece in self._pieces(request, self._replies[at]):
+            if isinstance(piece, ModelError):
+                raise piece
+            yield piece
+
+    def _pieces(self, request: ModelRequest, reply: ModelReply) -> Sequence[Piece | ModelError]:
+        if isinstance(reply, ModelError):
+            return [reply]
+        if isinstance(reply, str):
+            return self._text(request, reply)
+        return self._text(request, reply(request)) if callable(reply) else reply
+
+    def _text(self, request: ModelRequest, text: str) -> list[Piece]:
+        size = self._piece_chars
+        asked = sum(len(message.text) for message in request.messages)
+        usage = Usage(1, asked // _CHARS_PER_TOKEN, len(text) // _CHARS_PER_TOKEN)
+        texts = [Text(text[at : at + size]) for at in range(0, len(text), size)]
+        return [*texts, Ended(self._name, usage)]
+
 
 OPEN: Final[Json] = {"type": "object"}
 """An input schema that accepts any object."""

@@ -26,7 +26,7 @@ from toolplan.providers import Ended, ModelError, ModelRequest, Piece, Restarted
 from toolplan.schema import Schema
 from toolplan.schema.tool import Arguments, Call, Effects
 from toolplan.storage.memory import SqliteMemory
-from toolplan.testing.model import ScriptedModel
+from toolplan.testing.tools import ScriptedModel
 from toolplan_demo import TOOLS
 from toolplan_sql import sql_tool
 

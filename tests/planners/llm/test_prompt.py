@@ -22,7 +22,7 @@ from toolplan.planners import LLMPlanner, Question
 from toolplan.planners.llm._plan_schema import plan_schema
 from toolplan.planners.llm._signature import ALL_CHARACTERS, TOOL_CHARACTERS, argument_lines
 from toolplan.schema import Schema
-from toolplan.testing.model import ScriptedModel
+from toolplan.testing.tools import ScriptedModel
 
 SNAPSHOT = Path(__file__).parent / "snapshots" / "prompt.txt"
 GOOD = '{"toolplan": 1, "steps": [{"id": "a", "tool": "bookings", "args": {"month": "2026-10"}}]}'

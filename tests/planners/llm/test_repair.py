@@ -7,7 +7,7 @@ from toolplan.app.app import App
 from toolplan.plan.path import Json
 from toolplan.planners import Draft, LLMPlanner
 from toolplan.providers import ModelError
-from toolplan.testing.model import ScriptedModel
+from toolplan.testing.tools import ScriptedModel
 from toolplan_demo import TOOLS
 
 TODAY = "2025-10-12"

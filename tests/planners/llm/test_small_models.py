@@ -11,7 +11,7 @@ from toolplan.plan.path import Json
 from toolplan.planners import Clarification, LLMPlanner, Question
 from toolplan.planners.llm._plan_schema import plan_schema
 from toolplan.schema import Schema
-from toolplan.testing.model import ScriptedModel
+from toolplan.testing.tools import ScriptedModel
 from toolplan_demo import TOOLS
 
 GOOD = '{"toolplan": 1, "steps": [{"id": "a", "tool": "facilities_list", "args": {}}]}'

@@ -20,8 +20,7 @@ from toolplan.policy.approval import Approval, approve, effect_steps
 from toolplan.policy.consent import Effect, Origin, effects_of
 from toolplan.policy.execution_plan import ExecutionPlan
 from toolplan.schema.tool import Tool
-from toolplan.show.approval_view import approval_json
-from toolplan.show.effects_view import effects_text
+from toolplan.show.approval_view import approval_json, effects_text
 
 _SHORT: Final = 8
 _LEAST: Final = -(2**63)

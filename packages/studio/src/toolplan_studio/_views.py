@@ -25,11 +25,10 @@ from toolplan.policy.approval import EffectStep, effect_steps
 from toolplan.policy.consent import Effect, Origin, needs_values
 from toolplan.policy.execution_plan import ExecutionPlan
 from toolplan.schema.tool import Effects, Tool, Toolbox
-from toolplan.show.approval_view import BY_DEFAULT, approval_json
+from toolplan.show.approval_view import BY_DEFAULT, approval_json, flow_to_json
 from toolplan.show.exact import exact_text, mixed_scripts
-from toolplan.show.flow_view import flow_to_json
+from toolplan.show.plan_tree import condition_words
 from toolplan.show.printable import harmless_json
-from toolplan.show.step_text import condition_words
 from toolplan.tools.pins import Absent, RefusedTool, SourcedTool
 from toolplan_studio import _run_wire as run_wire
 from toolplan_studio import _wire as wire

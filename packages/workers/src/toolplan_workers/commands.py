@@ -15,8 +15,8 @@ from toolplan.app.settings import Settings, home, read_settings
 from toolplan.app.wait import run_to_end
 from toolplan.cli import options
 from toolplan.cli.outcome import checked_plan, print_run
-from toolplan.cli.placed import report_placed
 from toolplan.cli.plan_file import read_plan
+from toolplan.cli.runs import report_placed
 from toolplan.cli.terminal import CommandError, Exit, err, note, out, print_json
 from toolplan.engine import Leaving
 from toolplan.events import RunState

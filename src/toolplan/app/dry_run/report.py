@@ -11,16 +11,7 @@ from toolplan.base.shown import Shown, counted
 from toolplan.events import StepState
 from toolplan.plan.path import Json
 from toolplan.schema.tool import Effects
-from toolplan.show.document import (
-    Block,
-    Bullets,
-    Document,
-    Heading,
-    Lead,
-    Note,
-    Table,
-    document_text,
-)
+from toolplan.show import document
 from toolplan.show.printable import count_text, cut, number_text, printable
 
 _MOST_LINES: Final = 50
@@ -117,7 +108,7 @@ class DryRun(Shown, Struct, frozen=True):
     unchecked: tuple[Unchecked, ...]
 
     def __str__(self) -> str:
-        return document_text(dry_document(self))
+        return document.document_text(dry_document(self))
 
     def __repr__(self) -> str:
         faults, risks = counted(len(self.faults), "fault"), counted(len(self.may_fail), "risk")
@@ -133,47 +124,53 @@ class DryRun(Shown, Struct, frozen=True):
         return json.decode(json.encode(self))
 
 
-def dry_document(dry: DryRun) -> Document:
+def dry_document(dry: DryRun) -> document.Document:
     """Return the result of a dry run as a document (`toolplan.show.document`)."""
     return (*_findings(dry), *_calls(dry), *_effects(dry))
 
 
-def _findings(dry: DryRun) -> Iterator[Block]:
+def _findings(dry: DryRun) -> Iterator[document.Block]:
     if dry.faults:
         count = count_text(len(dry.faults), "fault")
-        yield Lead(f"The dry run found {count}; no tool was called.", bad=True)
-        yield Bullets(_few([f"{each.place}: {each.problem}" for each in dry.faults]), bad=True)
+        yield document.Lead(f"The dry run found {count}; no tool was called.", bad=True)
+        yield document.Bullets(
+            _few([f"{each.place}: {each.problem}" for each in dry.faults]), bad=True
+        )
     else:
         parts = ["The dry run found no fault"]
         if dry.may_fail:
             parts.append(count_text(len(dry.may_fail), "possible failure"))
         if dry.unchecked:
             parts.append(f"{count_text(len(dry.unchecked), 'step')} unchecked")
-        yield Lead(f"{', '.join(parts)}; no tool was called.")
+        yield document.Lead(f"{', '.join(parts)}; no tool was called.")
     if dry.may_fail:
-        yield Heading("May fail")
-        yield Bullets(_few([
+        yield document.Heading("May fail")
+        yield document.Bullets(_few([
             f"with earlier results of {' and '.join(map(printable, each.tools))},"
             f" {each.place} fails: {each.problem}"
             for each in dry.may_fail
         ]))  # fmt: skip
-        yield Note("Other results may work; these are not faults of the plan.")
+        yield document.Note("Other results may work; these are not faults of the plan.")
 
 
-def _calls(dry: DryRun) -> Iterator[Block]:
-    yield Heading("Calls")
+def _calls(dry: DryRun) -> Iterator[document.Block]:
+    yield document.Heading("Calls")
     rows = [(printable(name), str(bounds)) for name, bounds in dry.calls.items()]
-    yield Table(("step", "calls"), (False, True), (*rows[:_MOST_LINES], ("all", str(dry.total))))
+    yield document.Table(
+        ("step", "calls"), (False, True), (*rows[:_MOST_LINES], ("all", str(dry.total)))
+    )
     if (more := len(rows) - _MOST_LINES) > 0:
-        yield Note(f"{count_text(more, 'step')} more, counted in the last row.")
+        yield document.Note(f"{count_text(more, 'step')} more, counted in the last row.")
     if dry.total.most > dry.limit:
-        yield Note(f"A run stops after {number_text(dry.limit, grouped=True)} calls.")
+        yield document.Note(f"A run stops after {number_text(dry.limit, grouped=True)} calls.")
     scenarios = _few([printable(scenario.description) for scenario in dry.scenarios])
-    yield Note(f"{count_text(len(dry.scenarios), 'scenario')} simulated: {'; '.join(scenarios)}.")
+    yield document.Note(
+        f"{count_text(len(dry.scenarios), 'scenario')} simulated: {'; '.join(scenarios)}."
+    )
 
 
-def _effects(dry: DryRun) -> Iterator[Block]:
-    yield Heading("Effects")
+def _effects(dry: DryRun) -> Iterator[document.Block]:
+    yield document.Heading("Effects")
     lines: list[str] = []
     for each in dry.effects:
         is_undeclared = each.effects is Effects.UNKNOWN  # treated as the worst
@@ -181,11 +178,13 @@ def _effects(dry: DryRun) -> Iterator[Block]:
         most = "" if each.calls.least == each.calls.most else "at most "
         calls = f"{most}{count_text(each.calls.most, 'call')}"
         lines.append(f"{printable(each.step)}: {printable(each.tool)}, {kind}, {calls}")
-    yield Bullets(_few(lines)) if lines else Note("The plan changes nothing.")
+    yield document.Bullets(_few(lines)) if lines else document.Note("The plan changes nothing.")
     if dry.unchecked:
-        yield Heading("Unchecked")
+        yield document.Heading("Unchecked")
         gaps = [(printable(each.step), printable(each.reason)) for each in dry.unchecked]
-        yield Bullets(_few([f"{step}: {cut(reason, _MESSAGE_WIDTH)}" for step, reason in gaps]))
+        yield document.Bullets(
+            _few([f"{step}: {cut(reason, _MESSAGE_WIDTH)}" for step, reason in gaps])
+        )
 
 
 def _few(lines: Sequence[str]) -> tuple[str, ...]:

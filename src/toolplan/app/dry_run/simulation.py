@@ -14,15 +14,7 @@ from typing import Final, NamedTuple
 from msgspec import Struct
 from msgspec.structs import replace
 
-from toolplan.app.dry_run.report import (
-    CallBounds,
-    DryRun,
-    EffectBounds,
-    Fault,
-    MayFail,
-    Scenario,
-    Unchecked,
-)
+from toolplan.app.dry_run import report
 from toolplan.app.dry_run.sample_values import WRITTEN, SampleValues, list_behind, pointer_of
 from toolplan.compiler.rules import Use
 from toolplan.engine._calls import CannotRun, callees
@@ -48,7 +40,7 @@ async def simulate(
     *,
     limits: Limits = _LIMITS,
     recordings: Mapping[str, Sequence[Json]] | None = None,
-) -> DryRun:
+) -> report.DryRun:
     """Simulate `plan` with each condition true and false.
 
     No tool is called, so tools without a function are enough, and no approval is needed.
@@ -185,15 +177,17 @@ class _Simulation:
         self._tools = tools
         self._samples = SampleValues(plan.plan, tools, recordings)
         self._limits = limits
-        self._calls: dict[str, CallBounds] = {}
+        self._calls: dict[str, report.CallBounds] = {}
         for step in plan.plan.steps:
             least, most = _items(step, self._samples, limits)
             tries = 1 + step.retries if tools[step.tool].may_repeat else 1
             pages = 1 if step.pages is None else step.max_pages
             most = min(most * pages, limits.calls) * tries
-            self._calls[step.id] = CallBounds(0 if step.id in plan.skippable else least, most)
+            self._calls[step.id] = report.CallBounds(
+                0 if step.id in plan.skippable else least, most
+            )
         bounds = self._calls.values()
-        self._total = CallBounds(sum(c.least for c in bounds), sum(c.most for c in bounds))
+        self._total = report.CallBounds(sum(c.least for c in bounds), sum(c.most for c in bounds))
         self._certainty = _Certainty(self._samples, limits, self._total.least)
         self._steps = self._samples.steps
         # the steps that read undeclared values, and those that need them
@@ -204,13 +198,13 @@ class _Simulation:
             reason = self._samples.unreadable(step) if lost is None else f"It needs step {lost!r}."
             if reason is not None:
                 found[name] = reason
-        self._scenarios: list[Scenario] = []
+        self._scenarios: list[report.Scenario] = []
         self._unsure: dict[str, str] = {}
         self._succeeded: set[str] = set()
-        self._faults: dict[tuple[str, str, str], Fault] = {}
-        self._may_fail: dict[tuple[str, str, str], MayFail] = {}
+        self._faults: dict[tuple[str, str, str], report.Fault] = {}
+        self._may_fail: dict[tuple[str, str, str], report.MayFail] = {}
 
-    async def run(self) -> DryRun:
+    async def run(self) -> report.DryRun:
         """Simulate all scenarios, and return their results."""
         included = self._included()
         for case in self._cases(included):
@@ -222,16 +216,16 @@ class _Simulation:
             ended = await run(simulated, self._stand_ins(case.turn), limits=self._limits)
             self._take(ended, case)
         acting = tuple(
-            EffectBounds(name, step.tool, self._tools[step.tool].effects, self._calls[name])
+            report.EffectBounds(name, step.tool, self._tools[step.tool].effects, self._calls[name])
             for name, step in self._steps.items()
             if self._tools[step.tool].has_effects
         )
-        return DryRun(
+        return report.DryRun(
             tuple(self._faults.values()), tuple(self._may_fail.values()), tuple(self._scenarios),
             self._calls, self._total, self._limits.calls, acting, self._unchecked(),
         )  # fmt: skip
 
-    def _unchecked(self) -> tuple[Unchecked, ...]:
+    def _unchecked(self) -> tuple[report.Unchecked, ...]:
         """Return the steps without known results, with the reasons."""
         reached = {
             name
@@ -247,7 +241,7 @@ class _Simulation:
                 lost = [n for n in self._plan.needs[name] if n in faulty or n in found]
                 if lost:
                     found[name] = f"It needs step {lost[0]!r}."
-        return tuple(Unchecked(name, found[name]) for name in self._steps if name in found)
+        return tuple(report.Unchecked(name, found[name]) for name in self._steps if name in found)
 
     def _included(self) -> ExecutionPlan:
         """Return the plan without the steps that cannot be simulated, and without effects."""
@@ -287,7 +281,7 @@ class _Simulation:
     def _take(self, ended: Run, case: _Case) -> None:
         """Add the run of a scenario."""
         states = {name: step.state for name, step in ended.steps.items()}
-        self._scenarios.append(Scenario(case.description, states))
+        self._scenarios.append(report.Scenario(case.description, states))
         for name, step in ended.steps.items():
             # a skipped step has a reason too, but no fault
             if step.error is not None and step.state is not StepState.SKIPPED:
@@ -335,9 +329,9 @@ class _Simulation:
         key = (name, failure.code, failure.pointer)
         found = (name, failure.code, failure.message, failure.pointer, case.description)
         if tools:
-            self._may_fail.setdefault(key, MayFail(*found, tools))
+            self._may_fail.setdefault(key, report.MayFail(*found, tools))
         else:
-            self._faults.setdefault(key, Fault(*found))
+            self._faults.setdefault(key, report.Fault(*found))
 
     def _missing_output(self, ended: Run, turn: int | None) -> Iterator[tuple[Failure, str | None]]:
         """Yield the parts of the plan's output that steps which succeeded do not have.

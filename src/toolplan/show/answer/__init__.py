@@ -1,9 +1,8 @@
 """Answers: the results of a run as sentences, tables and insights."""
 
 from toolplan.show.answer._answer import Answer, Problem, answer
-from toolplan.show.answer.insights import Insight, InsightFunction
+from toolplan.show.answer.insights import Insight, InsightFunction, Thresholds
 from toolplan.show.answer.sections import ROWS, Section
-from toolplan.show.answer.trend import Thresholds
 
 __all__ = [
     "ROWS",

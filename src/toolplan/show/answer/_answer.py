@@ -17,17 +17,9 @@ from toolplan.events import Partial, Run, RunState, StepState, part_to_json
 from toolplan.plan.model import Plan, Step, refs, sinks
 from toolplan.plan.path import Json
 from toolplan.policy.execution_plan import ExecutionPlan
-from toolplan.show.answer.insights import InsightFunction
-from toolplan.show.answer.sections import (
-    ROWS,
-    Section,
-    Style,
-    results_of,
-    section_of,
-    size_text,
-)
+from toolplan.show.answer.insights import DEFAULT, InsightFunction, Thresholds
+from toolplan.show.answer.sections import ROWS, Section, Style, results_of, section_of, size_text
 from toolplan.show.answer.shape import NO_HINTS, hints, reported_failure, shape_of
-from toolplan.show.answer.trend import DEFAULT, Thresholds
 from toolplan.show.document import Block, Bullets, Document, Lead, Note, document_text
 from toolplan.show.printable import count_text, cut, number_text, printable
 

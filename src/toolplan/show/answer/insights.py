@@ -1,19 +1,206 @@
-"""Insights about any rows: constants, shares, ranges, outliers, trends."""
+"""Columns of rows and their kinds; insights about any rows: shares, ranges, outliers, trends."""
 
 from __future__ import annotations
 
 import math
+import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from statistics import fmean, median, pstdev, quantiles
+from datetime import date
+from enum import Enum, StrEnum, auto
+from itertools import pairwise
+from statistics import fmean, linear_regression, median, pstdev, quantiles
 from typing import Final, TypeAlias
 
 from msgspec import Struct
+from msgspec.structs import asdict, replace
 
+from toolplan.base.errors import ToolplanError
 from toolplan.plan.path import Json
-from toolplan.show.answer.columns import Column, Kind
-from toolplan.show.answer.shape import Row
-from toolplan.show.answer.trend import DEFAULT, Direction, Thresholds, evenly_spaced, trend
+from toolplan.show.answer.shape import Hints, Row
 from toolplan.show.printable import cell, number_text, printable
+
+_LEAST: Final = {"fewest": 3}
+_MOST: Final = {"correlation": 1.0}
+_SHORTEST_MONTH: Final = 28
+
+
+class Thresholds(Struct, frozen=True):
+    """The minimum figures of an outlier and of a trend.
+
+    Raises:
+        ToolplanError: a threshold is negative, not finite, or out of its range (`bad-threshold`).
+    """
+
+    z_score: float = 2.0  # from the mean, in standard deviations of the numbers: divided by n
+    fence: float = 1.5  # from the quartiles, in interquartile ranges
+    fewest: int = 8  # numbers among which one is an outlier; 3 or more
+    change: float = 0.2  # of a trend over the whole series, as a share of its mean
+    correlation: float = 0.5  # of a trend with time, from 0 to 1
+
+    def __post_init__(self) -> None:
+        for name, value in asdict(self).items():
+            least, most = _LEAST.get(name, 0), _MOST.get(name, math.inf)
+            if (
+                isinstance(value, bool)
+                or not isinstance(value, int | float)
+                or not least <= value <= most
+                or not math.isfinite(value)
+            ):
+                to = "or more" if math.isinf(most) else f"to {most:g}"
+                raise ToolplanError(
+                    "bad-threshold", f"{name} is {value!r}, not a number of {least} {to}."
+                )
+
+
+DEFAULT: Final = Thresholds()
+
+
+class Direction(StrEnum):
+    """The direction of a series."""
+
+    RISING = "rising"
+    FALLING = "falling"
+    STEADY = "steady"
+
+
+class Trend(Struct, frozen=True):
+    """The direction of a series: its points' mean, and the line that is fitted to them."""
+
+    direction: Direction
+    slope: float  # from one point to the next
+    mean: float
+    fit: float = 1.0  # R²: the share of the points' variance that the line explains
+
+
+def trend(points: Sequence[float], thresholds: Thresholds = DEFAULT) -> Trend | None:
+    """Return the trend of equidistant `points`; None if there are fewer than two."""
+    if len(points) < 2:
+        return None
+    mean = fmean(points)
+    deviation = math.fsum((point - mean) ** 2 for point in points)
+    slope = linear_regression(range(len(points)), points).slope
+    if deviation == 0:
+        return Trend(Direction.STEADY, slope, mean)
+    spread = math.fsum((at - (len(points) - 1) / 2) ** 2 for at in range(len(points)))
+    correlation = min(1.0, abs(slope) * math.sqrt(spread / deviation))
+    direction = Direction.RISING if slope > 0 else Direction.FALLING
+    is_notable = abs(slope) * (len(points) - 1) >= thresholds.change * abs(mean)
+    if slope == 0 or not is_notable or correlation < thresholds.correlation:
+        direction = Direction.STEADY
+    return Trend(direction, slope, mean, correlation**2)
+
+
+def evenly_spaced(days: Sequence[date]) -> bool:
+    """Return whether `days` are a series: different and equidistant, or months or quarters."""
+    if len(days) < 3 or len(set(days)) < len(days):
+        return False
+    gaps = [(after - before).days for before, after in pairwise(sorted(days))]
+    return min(gaps) == max(gaps) or (min(gaps) >= _SHORTEST_MONTH and max(gaps) - min(gaps) <= 3)
+
+
+_MOST_CATEGORIES: Final = 12
+_LONGEST_CATEGORY: Final = 40
+_LARGEST: Final = 1e150  # squares of anything greater are not finite
+_DATE = re.compile(r"\d{4}-\d{2}-\d{2}(?:[T ].{0,35})?")
+_MONTH = re.compile(r"\d{4}-\d{2}")
+_IDENTITY = re.compile(r"(?i:(?:.*[_-])?(?:ids?|uuid))|.*[a-z]Ids?")
+
+
+class Kind(Enum):
+    """The kind of the values of a column."""
+
+    IDENTITIES = auto()  # which are not counted
+    NUMBERS = auto()
+    DATES = auto()
+    CATEGORIES = auto()  # few values in many rows
+    OTHER = auto()  # texts, mixtures
+    NESTED = auto()
+    CONSTANT = auto()
+    EMPTY = auto()
+
+
+class Column(Struct, frozen=True):
+    """A field over all rows; `at` are the indexes of the rows that have a value.
+
+    `numbers` and `days` are the values of columns of these kinds, `counts` how often each category
+    occurs, most frequent first; `value` is set for a constant column. `is_unique`: each row has an
+    identity of its own.
+    """
+
+    name: str
+    kind: Kind
+    unit: str = ""
+    numbers: tuple[float, ...] = ()
+    days: tuple[date, ...] = ()
+    at: tuple[int, ...] = ()
+    counts: tuple[tuple[bool | str, int], ...] = ()
+    value: Json = None
+    is_unique: bool = False
+
+
+def columns_of(rows: Sequence[Row], hints: Hints) -> tuple[Column, ...]:
+    """Return the columns of `rows`, in the order of their first occurrence."""
+    names = dict.fromkeys(name for row in rows for name in row)
+    return tuple(
+        _column(name, [row.get(name) for row in rows], hints.inner(name)) for name in names
+    )
+
+
+def day_of(text: Json) -> date | None:
+    """Return the day of an ISO 8601 date or date-time, or the first of a month `2025-10`."""
+    if not isinstance(text, str):
+        return None
+    if _MONTH.fullmatch(text):
+        text += "-01"
+    elif not _DATE.fullmatch(text):
+        return None
+    try:
+        return date.fromisoformat(text[:10])
+    except ValueError:
+        return None
+
+
+def _column(name: str, values: Sequence[Json], hints: Hints) -> Column:
+    at = tuple(row for row, value in enumerate(values) if value is not None)
+    given = [values[row] for row in at]
+    column = Column(name, Kind.OTHER, hints.unit, at=at)
+    kinds = {type(value) for value in given}
+    numbers = tuple(value for value in given if isinstance(value, int | float))
+    if not given or kinds & {list, dict}:
+        return replace(column, kind=Kind.NESTED if given else Kind.EMPTY)
+    is_finite = all(abs(number) <= _LARGEST for number in numbers)  # false for NaN, too
+    is_same = len(kinds) == 1 and all(value == given[0] for value in given)
+    if is_same and len(given) == len(values) > 1 and (is_finite or kinds == {int}):
+        return replace(column, kind=Kind.CONSTANT, value=given[0])
+    if kinds == {bool}:
+        return replace(column, kind=Kind.CATEGORIES, counts=_counts(given, ()))
+    is_identity = hints.refers or _IDENTITY.fullmatch(name) is not None
+    if kinds <= {int, float} and not is_identity:
+        return replace(column, kind=Kind.NUMBERS, numbers=numbers) if is_finite else column
+    days = tuple(day for value in given if (day := day_of(value)) is not None)
+    if len(days) == len(given):
+        return replace(column, kind=Kind.DATES, days=days)
+    if not kinds <= {int, float} and kinds != {str}:
+        return column
+    distinct = {str(value) for value in given}
+    is_short = kinds == {str} and all(0 < len(text) <= _LONGEST_CATEGORY for text in distinct)
+    is_unique = len(distinct) == len(values)
+    is_few = len(distinct) <= min(_MOST_CATEGORIES, len(given) // 2)
+    if not is_identity and is_short and (is_few or (hints.values and len(given) > 2)):
+        return replace(column, kind=Kind.CATEGORIES, counts=_counts(given, hints.values))
+    if is_identity or (is_short and is_unique):
+        return replace(column, kind=Kind.IDENTITIES, is_unique=is_unique)
+    return column
+
+
+def _counts(values: Sequence[Json], order: Sequence[str]) -> tuple[tuple[bool | str, int], ...]:
+    """Count texts and booleans, most frequent first; equal counts in `order`."""
+    counted = Counter(value for value in values if isinstance(value, bool | str))
+    places = {value: at for at, value in enumerate(order)}
+    ranked = sorted(counted, key=lambda v: (-counted[v], places.get(str(v), len(places)), str(v)))
+    return tuple((value, counted[value]) for value in ranked)
+
 
 InsightFunction: TypeAlias = Callable[[str, list[dict[str, Json]]], Iterable[str]]
 """Called with the entity of rows (or an empty text) and the rows; returns sentences about them."""

@@ -11,16 +11,19 @@ from msgspec.structs import asdict, replace
 from toolplan.events import Run, StepState
 from toolplan.plan.model import Array, Literal, Object, Plan, Ref, Step, Value, refs, sinks
 from toolplan.plan.path import EVERY, Json, NotThere, Path, print_path, select
-from toolplan.show.answer.columns import Column, Kind, columns_of
 from toolplan.show.answer.insights import (
+    DEFAULT,
+    Column,
     Insight,
     InsightFunction,
+    Kind,
+    Thresholds,
+    columns_of,
     label_columns,
     ranking_insights,
     row_insights,
 )
 from toolplan.show.answer.shape import Hints, Record, Row, Rows, Single, shape_of
-from toolplan.show.answer.trend import DEFAULT, Thresholds
 from toolplan.show.document import Block, Bullets, Fields, Heading, Note, Table, hidden_text
 from toolplan.show.printable import cell, count_text, cut, number_text, printable
 

@@ -1,6 +1,5 @@
 """Summaries of answers, written by a model and checked against the results."""
 
-from toolplan.show.summary.summariser import Summariser, Summary
-from toolplan.show.summary.text import Format
+from toolplan.show.summary.summariser import Format, Summariser, Summary
 
 __all__ = ["Format", "Summariser", "Summary"]

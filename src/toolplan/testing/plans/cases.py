@@ -1,10 +1,12 @@
-"""Files of questions with expectations of their plans."""
+"""Files of plan tests: questions with expectations, data sets, recorded plans."""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable, Mapping
 from datetime import date
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, cast
 
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
@@ -12,11 +14,14 @@ from msgspec.structs import asdict
 
 from toolplan.app.settings import file_fault
 from toolplan.base.errors import ToolplanError
-from toolplan.plan.canonical import load
-from toolplan.plan.model import Plan
+from toolplan.compiler import parse
+from toolplan.dialects import dialect_of
+from toolplan.plan.canonical import dump, load
+from toolplan.plan.model import Literal, Plan, Step
 from toolplan.plan.path import Json
 from toolplan.plan.yaml_text import YamlError, read_yaml
-from toolplan.schema.tool import Toolbox
+from toolplan.schema.tool import Tool, Toolbox
+from toolplan.storage.shared_file import write_whole
 
 MOST_BYTES: Final = 20_000_000
 _DEPTH: Final = 100
@@ -151,3 +156,156 @@ def read_text(path: Path) -> str:
         raise CaseError(f"{path}: {file_fault(error)}.", "Name a file of plan tests.") from None
     except UnicodeDecodeError as error:
         raise CaseError(f"{path}: {file_fault(error)}.", "Save it as UTF-8.") from None
+
+
+class Recorded:
+    """The plans recorded for the questions of one file; None: the planner made no plan."""
+
+    def __init__(self, path: Path) -> None:
+        """Read the plans recorded for the file of tests at `path`, if there are any.
+
+        Raises:
+            CaseError: the file of plans cannot be read.
+        """
+        self.path = path.with_name(f"{path.name}.plans.json")
+        self._plans: dict[tuple[str, str | None], Plan | None] = {}
+        try:
+            document: Json = json.loads(self.path.read_text("utf-8"))
+        except FileNotFoundError:
+            return
+        except (OSError, ValueError, RecursionError):
+            raise self._unreadable() from None
+        listed = document.get("plans") if isinstance(document, dict) else None
+        for each in listed if isinstance(listed, list) else [None]:
+            match each:
+                case {"question": str(question), "today": None | str() as today, "plan": plan}:
+                    parsed = None if plan is None else load(plan).plan
+                    if plan is not None and parsed is None:
+                        raise self._unreadable()
+                    self._plans[question, today] = parsed
+                case _:
+                    raise self._unreadable()
+
+    def __contains__(self, case: Case) -> bool:
+        return (case.question, case.today) in self._plans
+
+    def __getitem__(self, case: Case) -> Plan | None:
+        return self._plans[case.question, case.today]
+
+    def __setitem__(self, case: Case, plan: Plan | None) -> None:
+        self._plans[case.question, case.today] = plan
+
+    def save(self) -> None:
+        """Write the plans to their file: all of them, or the file stays as it was.
+
+        Raises:
+            CaseError: it cannot be written.
+        """
+        plans: Json = [
+            {"question": question, "today": today, "plan": None if plan is None else dump(plan)}
+            for (question, today), plan in self._plans.items()
+        ]
+        text = json.dumps({"plans": plans}, indent=2, ensure_ascii=False) + "\n"
+        try:
+            write_whole(self.path, text, mode=0o644)
+        except OSError as error:
+            raise CaseError(f"{self.path}: {file_fault(error)}.") from None
+
+    def _unreadable(self) -> CaseError:
+        return CaseError(
+            f"{self.path}: it is not a file of recorded plans.",
+            "Delete it, and record again: toolplan test --record.",
+        )
+
+
+_NO_CALL: Final = "no_call"
+_LITERAL: Final = ("bfcl", "literal", "workbench")
+"""Names in rows for steps whose arguments refer to no other step."""
+
+
+def read_data(path: Path, rows: int, today: str, on_note: Callable[[str], None]) -> list[CaseFile]:
+    """Read `rows` rows of a data set, spread evenly over its file; each has tools of its own.
+
+    A row is a JSON object: `query`; `tools`, a list of tool objects, or `toolset`, the key of such
+    a list in `NAME.tools.json` beside the file; and what is expected: `plan` in any dialect,
+    `accept` (BFCL: the values that each argument may have), `steps` of `tool` and `arguments`
+    without references, or `"expect": "no_call"`. A row without one of these, or with two tools of
+    one name, is skipped. `on_note` gets a sentence where not all rows are asked.
+
+    Raises:
+        CaseError: the file cannot be read, or a row is none of a data set.
+    """
+    lines = [line for line in read_text(path).splitlines() if line.strip()]
+    shelf = path.with_name(f"{path.stem}.tools.json")
+    toolsets = _object(shelf, read_text(shelf)) if shelf.exists() else {}
+    read = [_row(path, at, line, toolsets, today) for at, line in enumerate(lines, 1)]
+    usable = [each for each in read if each is not None]
+    if not usable:
+        raise CaseError(f"{path}: no row says what is expected.", "Give each row a `plan`.")
+    step = max(1, len(usable) / rows)
+    chosen = [usable[int(at * step)] for at in range(min(rows, len(usable)))]
+    if len(chosen) < len(read):
+        left = len(read) - len(usable)
+        message = f"{left} have no plan to compare with, or two tools of one name"
+        on_note(f"{path}: {len(chosen)} of {len(read)} rows are asked; {message}.")
+    return chosen
+
+
+def _row(
+    path: Path, at: int, line: str, toolsets: Mapping[str, Json], today: str
+) -> CaseFile | None:
+    place = f"{path}:{at}"
+    row = _object(place, line)
+    question, day = row.get("query", row.get("question")), row.get("today")
+    listed = row.get("tools", toolsets.get(str(row.get("toolset"))))
+    if not isinstance(question, str) or not isinstance(listed, list):
+        raise CaseError(f"{place}: it has no `query`, or no `tools`.")
+    try:
+        tools = [Tool.from_json(each) for at, each in enumerate(listed) if each not in listed[:at]]
+    except ToolplanError as error:
+        raise CaseError(f"{place}: {error}") from None
+    if len({tool.name for tool in tools}) < len(tools):
+        return None
+    box = Toolbox(tools)
+    expect = _expected(row, box)
+    if expect is None:
+        return None
+    return CaseFile(
+        path, (Case(question, day if isinstance(day, str) and day else today, expect),), tools=box
+    )
+
+
+def _expected(row: Mapping[str, Json], tools: Toolbox) -> Expectation | None:
+    if row.get("expect") == _NO_CALL:
+        return Expectation(no_plan=True)
+    if (written := row.get("plan")) is not None:
+        text = written if isinstance(written, str) else json.dumps(written)
+        parsed = parse(text, dialect_of(text, "toolplan"), tools).plan
+        return None if parsed is None else Expectation(plan=parsed)
+    calls = row.get("steps")
+    if not isinstance(calls, list) or not calls or row.get("dialect") not in _LITERAL:
+        return None
+    steps: list[Step] = []
+    for at, each in enumerate(calls):
+        match each:
+            case {"tool": str(tool), "arguments": dict(given)}:
+                args = {name: Literal(value) for name, value in given.items()}
+                steps.append(Step(f"s{at}", tool, {**args}))
+            case _:
+                return None
+    accepted = row.get("accept")
+    values = tuple(
+        each.get("accept") if isinstance(each, dict) else None
+        for each in (accepted if isinstance(accepted, list) else ())
+    )
+    return Expectation(Plan(tuple(steps)), accept=values)
+
+
+def _object(place: Path | str, text: str) -> dict[str, Json]:
+    try:
+        value = cast("Json", json.loads(text))
+    except (ValueError, RecursionError):
+        value = None
+    if not isinstance(value, dict):
+        raise CaseError(f"{place}: no JSON object.")
+    return value
