@@ -16,10 +16,8 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any, Final, Literal, cast
 
-from msgspec import Struct
 from msgspec.structs import replace
 
-from toolplan import providers
 from toolplan.app._arguments import check_arguments
 from toolplan.app._setup import User
 from toolplan.app._toolset import EffectsArgument, ToolsArgument, Toolset, open_toolbox, open_tools
@@ -47,7 +45,16 @@ from toolplan.planners.fallback import Escalation
 from toolplan.planners.offline import NAME as OFFLINE
 from toolplan.planners.offline import PLANNERS, offline_planner
 from toolplan.policy import Policy
-from toolplan.providers import Ended, Model, ModelError, ModelRequest, Piece, Restarted, Text
+from toolplan.providers import (
+    Ended,
+    Model,
+    ModelError,
+    ModelRequest,
+    Piece,
+    Restarted,
+    Text,
+    UsageTracker,
+)
 from toolplan.schema.tool import Arguments, Tool, Toolbox
 from toolplan.show.printable import printable
 from toolplan.storage.journal import Store
@@ -67,32 +74,21 @@ _MISSING: Final = {
 logger = logging.getLogger("toolplan")
 
 
-class Planning(Struct, frozen=True):
-    """A planner with its attempts, the named model, and that model's usage.
-
-    `reading` returns the model of the tool `extract`; None where no model is named.
-    """
-
-    planner: Planner
-    attempts: int
-    model: providers.Model | None
-    tracker: providers.UsageTracker
-    reading: Callable[[], providers.Model] | None = None
-
-
 def planning(
     planner: str | Planner,
-    model: str | Sequence[str] | providers.Model | None,
+    model: str | Sequence[str] | Model | None,
     settings: Settings,
-    data: Path,
     weeks: Weeks,
     contracts: Sequence[str],
     policy: Policy,
+    tracker: UsageTracker,
     note: Callable[[str], None],
-) -> Planning:
-    """Return the planner; see `toolplan.open`."""
+) -> tuple[dict[str, Any], Callable[[], Model] | None]:
+    """Return the planner, attempts and model of an app, and what opens the model of `extract`.
+
+    See `toolplan.open`. Without a named model there is neither.
+    """
     specs, given = _named_or_given(planner, model)
-    tracker = providers.UsageTracker()
     if planner == OFFLINE and (specs or given):
         raise ToolplanError(
             "usage", "The planner 'offline' asks no model.", "Leave out the model, or the planner."
@@ -100,9 +96,7 @@ def planning(
 
     @cache
     def opened() -> Model:
-        if given is not None:
-            return TracedModel(given)
-        return TracedModel(settings.models.opened(specs, tracker))
+        return TracedModel(given or settings.models.opened(specs, tracker))
 
     reading = opened if given or specs or settings.names_model else None
     asked: Model | None = None
@@ -111,9 +105,12 @@ def planning(
         for sentence in () if given else settings.models.notes:
             note(sentence)
     if not isinstance(planner, str):
-        return Planning(planner, DEFAULT_ATTEMPTS, asked, tracker, reading)
+        return {"planner": planner, "model": asked}, reading
     named = (contracts,) if isinstance(contracts, str) else tuple(contracts)
-    context, attempts = PlannerContext(data, planner, weeks, named, policy=policy), DEFAULT_ATTEMPTS
+    context, attempts = (
+        PlannerContext(home(), planner, weeks, named, policy=policy),
+        DEFAULT_ATTEMPTS,
+    )
     if asked is not None:
         known = settings.models
         attempts = max(1, known.max_retries)
@@ -134,7 +131,8 @@ def planning(
     def report(step: Escalation) -> None:
         note(f"No plan from {step.planner}: {step.reason}")
 
-    return Planning(_chain(planner, context, report), attempts, asked, tracker, reading)
+    made = _chain(planner, context, report)
+    return {"planner": made, "attempts": attempts, "model": asked}, reading
 
 
 def _named_or_given(planner: object, model: object) -> tuple[tuple[str, ...], Model | None]:
@@ -252,7 +250,7 @@ def open(
     tools: ToolsArgument = None,
     *,
     toolbox: str | None = None,
-    model: str | Sequence[str] | providers.Model | None = None,
+    model: str | Sequence[str] | Model | None = None,
     planner: str | Planner = "auto",
     journal: str | os.PathLike[str] | Store | None = None,
     policy: PolicyArgument = None,
@@ -294,19 +292,18 @@ def open(
     check_arguments(limits=limits, toolbox=toolbox, contracts=contracts, rules=rules, weeks=weeks)
     check_arguments(journal=journal, on_note=on_note, clock=clock, new_id=new_id, grace=grace)
     known, note = _settings(settings), _printing(on_note)
-    policy, zone = policy_of(policy, known.path), known.models.zone
-    how = planning(planner, model, known, home(), weeks, contracts, policy, note)
+    policy, zone, tracker = policy_of(policy, known.path), known.models.zone, UsageTracker()
+    how, reading = planning(planner, model, known, weeks, contracts, policy, tracker, note)
     with ExitStack() as opening:
         given = open_toolbox(toolbox, known, note) if toolbox else open_tools(
-            tools, known, note, effects, base_url, contracts, how.reading, on_claim, grace_s=grace
+            tools, known, note, effects, base_url, contracts, reading, on_claim, grace_s=grace
         )  # fmt: skip
         opened = opening.enter_context(given)
-        user = _user(opened, known, how.tracker, toolbox, opening.pop_all())
+        user = _user(opened, known, tracker, toolbox, opening.pop_all())
     return App(
-        _in_zone(opened.tools, zone), how.planner, insights=opened.insights,
-        policy=policy, limits=limits, rules=rules, attempts=how.attempts, model=how.model,
-        user=user, journal=journal if isinstance(journal, Store) else journal_place(known, journal),
-        on_note=note, clock=clock, new_id=new_id,
+        _in_zone(opened.tools, zone), **how, insights=opened.insights, policy=policy,
+        limits=limits, rules=rules, user=user, on_note=note, clock=clock, new_id=new_id,
+        journal=journal if isinstance(journal, Store) else journal_place(known, journal),
     )  # fmt: skip
 
 
@@ -318,7 +315,7 @@ def _printing(on_note: Callable[[str], None] | None) -> Callable[[str], None]:
 def _user(
     opened: Toolset,
     known: Settings,
-    tracker: providers.UsageTracker,
+    tracker: UsageTracker,
     toolbox: str | None,
     resources: ExitStack,
 ) -> User:

@@ -272,38 +272,26 @@ def end_process(code: int) -> None:
         os._exit(code)
 
 
-class ToolFaults(logging.Handler):
-    """Keeps the faults of tools until the command is over: its view may be live until then."""
-
-    def __init__(self) -> None:
-        super().__init__(logging.DEBUG)
-        self._found: dict[tuple[str, str], own_code.OwnFault] = {}
-
-    def emit(self, record: logging.LogRecord) -> None:
-        """Keep a fault, once for each place."""
-        error = record.exc_info[1] if record.exc_info else None
-        if error is None or isinstance(error, ToolplanError) or len(self._found) >= _MOST:
-            return
-        fault = own_code.own_fault(error)
-        if fault is not None:
-            name = str(record.args[0]) if isinstance(record.args, tuple) else ""
-            self._found.setdefault((name, fault.place), fault)
-
-    def report(self, *, debug: bool) -> None:
-        """Print each fault: its traceback with `debug`, else where it is."""
-        for (tool, place), fault in self._found.items():
-            if debug:
-                note(f"In the tool {printable(tool)}:\n{_lines(fault)}", wrap=False)
-            else:
-                text = f"In the tool {tool}, {place}: {sentence(fault.error)}"
-                note(printable(f"{text} --debug shows the traceback."))
-
-
 @contextmanager
 def faults_reported(*, debug: bool, as_json: bool) -> Generator[None]:
-    """Print the faults of the user's own code, after the command."""
-    faults, level = ToolFaults(), LOGGER.level
-    LOGGER.addHandler(faults)
+    """Print the faults of the user's own code after the command: its view may be live until then.
+
+    With `debug` it prints their tracebacks, else where they are, and those of tools only.
+    """
+    found: dict[tuple[str, str], own_code.OwnFault] = {}
+
+    def keep(record: logging.LogRecord) -> bool:
+        """Keep a fault, once for each place."""
+        error = record.exc_info[1] if record.exc_info else None
+        if error is None or isinstance(error, ToolplanError) or len(found) >= _MOST:
+            return True
+        if (fault := own_code.own_fault(error)) is not None:
+            name = str(record.args[0]) if isinstance(record.args, tuple) else ""
+            found.setdefault((name, fault.place), fault)
+        return True
+
+    level = LOGGER.level
+    LOGGER.addFilter(keep)
     LOGGER.setLevel(logging.DEBUG)
     try:
         yield
@@ -315,10 +303,14 @@ def faults_reported(*, debug: bool, as_json: bool) -> Generator[None]:
             note(_lines(fault), wrap=False)
         raise
     finally:
-        LOGGER.removeHandler(faults)
+        LOGGER.removeFilter(keep)
         LOGGER.setLevel(level)
-        if debug or not as_json:
-            faults.report(debug=debug)
+        for (tool, place), fault in found.items():
+            if debug:
+                note(f"In the tool {printable(tool)}:\n{_lines(fault)}", wrap=False)
+            elif not as_json:
+                text = f"In the tool {tool}, {place}: {sentence(fault.error)}"
+                note(printable(f"{text} --debug shows the traceback."))
 
 
 def _lines(fault: own_code.OwnFault) -> str:

@@ -210,8 +210,7 @@ LeaveOutOption = Annotated[
     Parameter(help="STEP:ITEM: leave this call out; another plan makes the others."),
 ]
 FailoverFlag = Annotated[
-    bool,
-    Parameter(help="After the database has moved, let workers continue RUN, or all runs."),
+    bool, Parameter(help="After the database has moved, let workers continue RUN, or all runs.")
 ]
 
 

@@ -33,8 +33,7 @@ ServersOption = Annotated[
     tuple[str, ...], Parameter(help="The MCP configuration that names the server. Repeatable.")
 ]
 NoBrowserFlag = Annotated[
-    bool,
-    Parameter(help="Print the address, and open no browser. It comes back to this machine."),
+    bool, Parameter(help="Print the address, and open no browser. It comes back to this machine.")
 ]
 
 
@@ -121,8 +120,7 @@ def install_command(
     from_: FromOption = (),
     project: ProjectFlag = False,
     skill: Annotated[
-        bool,
-        Parameter(help="Tell the client's model when and how to write plans, in a SKILL.md."),
+        bool, Parameter(help="Tell the client's model when and how to write plans, in a SKILL.md.")
     ] = False,
     dry_run: Annotated[bool, Parameter(help="Say what would change.")] = False,
     as_json: JsonFlag = False,
@@ -157,9 +155,7 @@ def install_command(
 
 
 def uninstall_command(
-    *client: ClientArgument,
-    project: ProjectFlag = False,
-    as_json: JsonFlag = False,
+    *client: ClientArgument, project: ProjectFlag = False, as_json: JsonFlag = False
 ) -> None:
     """Put the configuration of a client back as it was before `toolplan install`.
 

@@ -252,12 +252,7 @@ def _shown(text: str) -> str:
 
 
 def sarif(
-    located: Iterable[Located],
-    text: str,
-    *,
-    file: str,
-    pages: Mapping[str, str],
-    version: str,
+    located: Iterable[Located], text: str, *, file: str, pages: Mapping[str, str], version: str
 ) -> dict[str, Json]:
     """Return the SARIF log of the diagnostics `located` in `text`, the content of `file`.
 
