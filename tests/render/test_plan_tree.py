@@ -9,6 +9,7 @@ from tests.render.screens import on_console
 from toolplan.plan.model import Literal, Object, Plan, Ref, Step, Template, Value, When
 from toolplan.plan.path import EVERY
 from toolplan.schema.tool import Effects, Tool
+from toolplan.show.document import Screen, plain
 from toolplan.show.plan_tree import PlanTree, effect_marks, plan_text
 
 PLAN = Plan(
@@ -59,7 +60,7 @@ def test_a_console_shows_the_same_lines_and_reads_no_markup() -> None:
 
 
 def test_a_terminal_that_is_not_utf_8_gets_plain_lines_c12() -> None:
-    text = plan_text(PLAN, encoding="ascii")
+    text = plain(PlanTree(PLAN).lines(Screen(encoding="ascii")))
     assert text.isascii()
     assert text.splitlines()[1] == '|-- places  places_list(city: "K\\xf6ln \\u001b[2J")'
     assert on_console(PlanTree(PLAN), encoding="ascii").split("\n")[:-1] == text.splitlines()
@@ -67,10 +68,12 @@ def test_a_terminal_that_is_not_utf_8_gets_plain_lines_c12() -> None:
 
 def test_long_arguments_go_over_several_lines_and_lose_nothing() -> None:
     sql = "SELECT " + ", ".join(f"column_{at}" for at in range(40)) + " FROM t"
-    text = plan_text(Plan((Step("q", "sql", {"sql": Literal(sql)}),)), width=60)
+    plan = Plan((Step("q", "sql", {"sql": Literal(sql)}),))
+    text = plain(PlanTree(plan).lines(Screen(60)))
     assert max(map(len, text.splitlines())) <= 60
     assert sql in re.sub(r"\s+", " ", text)
-    wide = plan_text(Plan((Step("q", "sql", {"sql": Literal("東" * 100)}),)), width=60)
+    plan = Plan((Step("q", "sql", {"sql": Literal("東" * 100)}),))
+    wide = plain(PlanTree(plan).lines(Screen(60)))
     assert wide.count("東") == 100
 
 

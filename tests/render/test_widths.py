@@ -40,7 +40,6 @@ from toolplan.policy import Flow, Label, Need, Source, Trust, Verdict
 from toolplan.policy.approval import EffectStep
 from toolplan.policy.consent import Effect, Origin
 from toolplan.show.approval_view import ApprovalView, EffectsView, FlowsView, doubt_lines
-from toolplan.show.comparison_view import ComparisonView
 from toolplan.show.console import Output
 from toolplan.show.diagnostics import DiagnosticView, Located
 from toolplan.show.document import (
@@ -55,7 +54,7 @@ from toolplan.show.document import (
     Table,
     View,
 )
-from toolplan.show.plan_tree import PlanTree
+from toolplan.show.plan_tree import ComparisonView, PlanTree
 from toolplan.show.printable import text_width
 from toolplan.show.runs_view import RunProgress, RunsView
 from toolplan.show.tools_view import ToolsView, ToolView

@@ -11,18 +11,25 @@ import inspect
 import json
 from collections.abc import Mapping, Sequence
 from functools import partial
-from types import MappingProxyType
 from typing import Final, cast
 
 from msgspec.structs import replace
 
 from toolplan import engine as engines
 from toolplan import providers
-from toolplan.app._approve import Approve, ByPlan, approver_for, by_values
 from toolplan.app._loop import Loop
 from toolplan.app._setup import Setup, Start
 from toolplan.app.results import AskResult, RunResult
-from toolplan.app.resume import LeftOut, consents_of, left_out_items, tools_in
+from toolplan.app.resume import (
+    Approve,
+    ByPlan,
+    LeftOut,
+    approver_for,
+    by_values,
+    consents_of,
+    left_out_items,
+    tools_in,
+)
 from toolplan.base.errors import ToolplanError
 from toolplan.base.threads import in_thread
 from toolplan.engine import CannotRun, Decided, deltas, no_call_waits
@@ -63,21 +70,64 @@ from toolplan.storage.journal import JournalError, Recovered, Slot, Store, recov
 LEFT_OUT: Final = "left-out"
 """The code of the end of a run that another one, without some of its calls, continues."""
 _SHOWN: Final = "`toolplan show RUN` shows the calls that wait."
-_NO_DECISIONS: Final[Mapping[Slot, Decided]] = MappingProxyType({})
 
 
-class PartialApprovals:
-    """Asks the approver of a run, and collects the calls that it leaves out and that it allows.
+class Runs:
+    """Starts and continues runs as `start` says, and collects what its approver leaves out.
 
-    A step with such an answer waits; `continued` then runs the rest in a run of its own.
+    A step of which calls are left out waits; the rest is then run in a run of its own.
     """
 
     def __init__(self, setup: Setup, journal: Store | None, start: Start) -> None:
-        """Prepare the run that `start` describes; `start` of this object has its approver."""
         self._setup, self._journal = setup, journal
         self.start = replace(start, approve=self._collecting(start.approve))
         self._left_out: list[Effect] = []
         self._allowed: list[Effect] = []
+
+    async def started(self, plan: ExecutionPlan, run_id: str | None) -> tuple[ExecutionPlan, Run]:
+        """Run a plan, or without the calls that an approver leaves out another; see `App.run`."""
+        setup, start = self._setup, self.start
+        approval = await approver_for(start.approve, plan, self._journal, yes=start.yes)
+        with on_day(start.day), workflow("run") as traced:
+            ended = await engines.run(
+                plan,
+                approval=approval,
+                run_id=run_id or setup.new_id(),
+                done=start.done,
+                on_event=start.on_event,
+                syncs=not start.quick,
+                **setup.engine_arguments(start.options, self._journal),
+            )
+            traced(ended)
+        return await self._continued(plan, ended)
+
+    async def resumed(
+        self,
+        journal: Store,
+        name: str,
+        plan: ExecutionPlan,
+        decisions: Mapping[Slot, Decided],
+        consents: Mapping[str, Consent],
+        left_out: Sequence[str | Effect],
+    ) -> tuple[ExecutionPlan, Run]:
+        """Resume a run, or one without the calls of `left_out` that continues it."""
+        if left_out:
+            name, plan, consents = await self._without(journal, name, plan, left_out, consents)
+        ended = await self._resumed(journal, name, plan, consents, decisions)
+        return await self._continued(plan, ended)
+
+    async def answered(self, loop: Loop, asked: AskResult) -> AskResult:
+        """Answer a question; where calls are left out, with the run that continues without them."""
+        with on_day(self.start.day), workflow("ask") as traced:
+            asked = await replace(loop, start=self.start).answer(asked)
+            traced(asked.run)
+        if asked.run is None or asked.compiled is None or asked.plan is None:
+            return asked
+        plan, ended = await self._continued(asked.plan, asked.run)
+        if ended is asked.run:
+            return asked
+        compiled, answer = asked.compiled._replace(plan=plan), self._setup.answer(plan, ended)
+        return replace(asked, compiled=compiled, run=ended, answer=answer)
 
     def _collecting(self, approve: Approve | None) -> Approve | None:
         if isinstance(approve, ByPlan):
@@ -127,89 +177,85 @@ class PartialApprovals:
             (self._left_out if each.item in answer.items else self._allowed).append(each)
         return None
 
-    async def continued(self, plan: ExecutionPlan, ended: Run) -> tuple[ExecutionPlan, Run]:
+    async def _continued(self, plan: ExecutionPlan, ended: Run) -> tuple[ExecutionPlan, Run]:
         """Return the run that continues `ended` without the calls left out; else `ended` itself."""
-        while self._left_out and self._journal is not None and ended.status is RunState.WAITING:
+        journal = self._journal
+        while self._left_out and journal is not None and ended.status is RunState.WAITING:
             left_out, consents = self._left_out, consents_of(self._allowed, (), "")
             self._left_out, self._allowed = [], []
-            name, plan, consents = await without_calls(
-                self._setup, self._journal, ended.run, plan, left_out, consents, self.start
-            )
-            ended = await resume_run(self._setup, self._journal, name, plan, consents, self.start)
+            name, plan, consents = await self._without(journal, ended.run, plan, left_out, consents)
+            ended = await self._resumed(journal, name, plan, consents, {})
         return plan, ended
 
+    async def _resumed(
+        self,
+        journal: Store,
+        name: str,
+        plan: ExecutionPlan,
+        consents: Mapping[str, Consent],
+        decisions: Mapping[Slot, Decided],
+    ) -> Run:
+        start = self.start
+        approval = await approver_for(start.approve, plan, journal, name, yes=start.yes)
+        with on_day(start.day), workflow("resume") as traced:
+            record = await in_thread(journal.record, name)
+            setup = replace(self._setup, tools=tools_in(record, self._setup.tools))
+            ended = await engines.resume(
+                plan,
+                run_id=name,
+                approval=approval,
+                decisions=decisions,
+                consents=consents,
+                on_event=start.on_event,
+                **setup.engine_arguments(start.options, journal),
+            )
+            traced(ended)
+        return ended
 
-async def resume_run(
-    setup: Setup,
-    journal: Store,
-    name: str,
-    plan: ExecutionPlan,
-    consents: Mapping[str, Consent],
-    start: Start,
-    decisions: Mapping[Slot, Decided] = _NO_DECISIONS,
-) -> Run:
-    """Resume the run `name` of the journal with decisions; see `App.resume`."""
-    approval = await approver_for(start.approve, plan, journal, name, yes=start.yes)
-    with on_day(start.day), workflow("resume") as traced:
-        record = await in_thread(journal.record, name)
-        setup = replace(setup, tools=tools_in(record, setup.tools))
-        ended = await engines.resume(
-            plan,
-            run_id=name,
-            approval=approval,
-            decisions=decisions,
-            consents=consents,
-            on_event=start.on_event,
-            **setup.engine_arguments(start.options, journal),
-        )
-        traced(ended)
-    return ended
+    async def _without(
+        self,
+        journal: Store,
+        name: str,
+        plan: ExecutionPlan,
+        left_out: Sequence[str | Effect],
+        consents: Mapping[str, Consent],
+    ) -> tuple[str, ExecutionPlan, dict[str, Consent]]:
+        """Return the run that continues `name` without `left_out`, its plan, and its consents.
 
-
-async def without_calls(
-    setup: Setup,
-    journal: Store,
-    name: str,
-    plan: ExecutionPlan,
-    left_out: Sequence[str | Effect],
-    consents: Mapping[str, Consent],
-    start: Start,
-) -> tuple[str, ExecutionPlan, dict[str, Consent]]:
-    """Return the run that continues `name` without `left_out`, its plan, and the consents for it.
-
-    The run `name` is then over.
-    """
-    items = left_out_items(left_out)
-    events = await in_thread(journal.events, name)
-    recovered = recover(events)
-    _check_waits(name, events, recovered, items, consents)
-    other = await in_thread(_compiled, setup, journal, name, _narrowed(plan.plan, recovered, items))
-    new = hashlib.sha256(f"{name} {other.digest}".encode()).hexdigest()[:32]
-    shapes = () if recovered.staged is None else recovered.staged.shapes
-    try:
-        await engines.run(
-            other,
-            approval=ValueApproval(None, shapes),
-            run_id=new,
-            done=deltas.delta(plan, events, other).events,
-            **setup.engine_arguments(start.options, journal),
-        )
-    except JournalError as error:
-        if error.code != "run-exists":  # an earlier attempt was interrupted here
-            raise
-    await in_thread(_end, journal, name, items, new, setup.clock())
-    waiting = recover(await in_thread(journal.events, new)).waiting
-    bound: dict[str, Consent] = {}  # to the calls of the new run, of steps where these are the same
-    for step, consent in consents.items():
-        shown = sorted(_waiting_of(recovered.waiting, step).items(), key=lambda pair: pair[0] or 0)
-        kept = [each for item, each in shown if item not in items.get(step, {})]
-        calls: dict[int | None, str] = {}
-        for at, each in enumerate(kept):
-            item = None if each.item is None else at
-            calls[item] = call_digest(new, step, item, each.tool, each.args)
-        if calls == {item: each.digest for item, each in _waiting_of(waiting, step).items()}:
-            bound[step] = replace(consent, calls=calls)
-    return new, other, bound
+        The run `name` is then over.
+        """
+        setup, items = self._setup, left_out_items(left_out)
+        events = await in_thread(journal.events, name)
+        recovered = recover(events)
+        _check_waits(name, events, recovered, items, consents)
+        narrowed = _narrowed(plan.plan, recovered, items)
+        other = await in_thread(_compiled, setup, journal, name, narrowed)
+        new = hashlib.sha256(f"{name} {other.digest}".encode()).hexdigest()[:32]
+        shapes = () if recovered.staged is None else recovered.staged.shapes
+        try:
+            await engines.run(
+                other,
+                approval=ValueApproval(None, shapes),
+                run_id=new,
+                done=deltas.delta(plan, events, other).events,
+                **setup.engine_arguments(self.start.options, journal),
+            )
+        except JournalError as error:
+            if error.code != "run-exists":  # an earlier attempt was interrupted here
+                raise
+        await in_thread(_end, journal, name, items, new, setup.clock())
+        waiting = recover(await in_thread(journal.events, new)).waiting
+        bound: dict[str, Consent] = {}  # to the calls of the new run, of steps with the same calls
+        for step, consent in consents.items():
+            shown = sorted(_waiting_of(recovered.waiting, step).items(), key=lambda it: it[0] or 0)
+            kept = [each for item, each in shown if item not in items.get(step, {})]
+            calls: dict[int | None, str] = {}
+            for at, each in enumerate(kept):
+                item = None if each.item is None else at
+                calls[item] = call_digest(new, step, item, each.tool, each.args)
+            if calls == {item: it.digest for item, it in _waiting_of(waiting, step).items()}:
+                bound[step] = replace(consent, calls=calls)
+        return new, other, bound
 
 
 def _waiting_of(waiting: Mapping[Slot, CallWaiting], step: str) -> dict[int | None, CallWaiting]:
@@ -322,62 +368,6 @@ def _end(journal: Store, name: str, items: LeftOut, new: str, at: float) -> None
         journal.append(lease, [*map(to_record, ended)], lease.at, sync=True, status=RunState.FAILED)
     finally:
         journal.release(lease)
-
-
-async def started(
-    setup: Setup, plan: ExecutionPlan, run_id: str | None, journal: Store | None, start: Start
-) -> tuple[ExecutionPlan, Run]:
-    """Run a plan, or without the calls that an approver leaves out another one; see `App.run`."""
-    partly = PartialApprovals(setup, journal, start)
-    start = partly.start
-    approval = await approver_for(start.approve, plan, journal, yes=start.yes)
-    with on_day(start.day), workflow("run") as traced:
-        ended = await engines.run(
-            plan,
-            approval=approval,
-            run_id=run_id or setup.new_id(),
-            done=start.done,
-            on_event=start.on_event,
-            syncs=not start.quick,
-            **setup.engine_arguments(start.options, journal),
-        )
-        traced(ended)
-    return await partly.continued(plan, ended)
-
-
-async def resumed(
-    setup: Setup,
-    journal: Store,
-    name: str,
-    plan: ExecutionPlan,
-    decisions: Mapping[Slot, Decided],
-    consents: Mapping[str, Consent],
-    left_out: Sequence[str | Effect],
-    start: Start,
-) -> tuple[ExecutionPlan, Run]:
-    """Resume a run, or one without the calls of `left_out` that continues it; see `App.resume`."""
-    partly = PartialApprovals(setup, journal, start)
-    if left_out:
-        name, plan, consents = await without_calls(
-            setup, journal, name, plan, left_out, consents, start
-        )
-    ended = await resume_run(setup, journal, name, plan, consents, partly.start, decisions)
-    return await partly.continued(plan, ended)
-
-
-async def answered(loop: Loop, asked: AskResult) -> AskResult:
-    """Answer a question; where calls are left out, with the run that continues without them."""
-    partly = PartialApprovals(loop.setup, loop.journal, loop.start)
-    with on_day(loop.start.day), workflow("ask") as traced:
-        asked = await replace(loop, start=partly.start).answer(asked)
-        traced(asked.run)
-    if asked.run is None or asked.compiled is None or asked.plan is None:
-        return asked
-    plan, ended = await partly.continued(asked.plan, asked.run)
-    if ended is asked.run:
-        return asked
-    compiled = asked.compiled._replace(plan=plan)
-    return replace(asked, compiled=compiled, run=ended, answer=loop.setup.answer(plan, ended))
 
 
 def kept_result(

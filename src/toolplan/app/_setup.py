@@ -17,11 +17,10 @@ from zoneinfo import ZoneInfo
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from toolplan.app._approve import Approve
 from toolplan.app._toolset import learn_from
 from toolplan.app.limits import ADVICE, NO_LIMITS, LimitOptions, run_options
 from toolplan.app.results import AskResult, CheckResult
-from toolplan.app.resume import plan_in, read_day
+from toolplan.app.resume import Approve, plan_in, read_day
 from toolplan.app.settings import LEARNED, MEMORY, Settings
 from toolplan.base.errors import ToolplanError
 from toolplan.base.threads import in_thread

@@ -17,17 +17,16 @@ from msgspec.structs import replace
 
 from toolplan import providers
 from toolplan.app import workers as machines
-from toolplan.app._approve import Approve
 from toolplan.app._arguments import checked_methods
 from toolplan.app._loop import Loop
-from toolplan.app._runs import answered, kept_result, resumed, started, summarised
+from toolplan.app._runs import Runs, kept_result, summarised
 from toolplan.app._setup import ADVICE, ActiveTasks, Kept, PlanArgument, Setup, Start, User, noted
 from toolplan.app._toolset import learnable
 from toolplan.app.dry_run.report import DryRun
 from toolplan.app.dry_run.simulation import simulate
 from toolplan.app.limits import NO_LIMITS, Concurrency, LimitOptions
 from toolplan.app.results import AskResult, CheckResult, RunResult
-from toolplan.app.resume import consents_of, day_of, decisions_of, metadata_of
+from toolplan.app.resume import Approve, consents_of, day_of, decisions_of, metadata_of
 from toolplan.app.wait import wait
 from toolplan.base.threads import in_thread
 from toolplan.compiler import Compiled, Tools, toolbox
@@ -237,13 +236,13 @@ class App:
             )
         with self.active.task():
             given = LimitOptions.of(concurrency, timeout)
-            options = self.run_options(given)
+            start = Start(self._setup.day(today), self.run_options(given), approve, yes, on_event)
             journal = await self._kept.opened_journal(make=True)
-            start = Start(self._setup.day(today), options, approve, yes, on_event)
             loop = self._loop(journal, start, given)
             loop = replace(loop, on_step=on_step, on_plan=on_plan, on_delta=on_delta)
             loop = replace(loop, eager=eager, replan=replan)
-            asked = await answered(loop, await self._asked(question, today, context, conversation))
+            new = await self._asked(question, today, context, conversation)
+            asked = await Runs(self._setup, journal, start).answered(loop, new)
             asked = await summarised(asked, self.model, summary, self._setup)
             return await self._finished(asked, conversation)
 
@@ -330,7 +329,8 @@ class App:
             if on_plan is not None:
                 on_plan(checked)
             journal = await self._kept.opened_journal(make=True)
-            checked, ended = await started(self._setup, checked, run_id, journal, start)
+            runs = Runs(self._setup, journal, start)
+            checked, ended = await runs.started(checked, run_id)
             if quick and not learnable(checked.plan, self.tools):
                 return RunResult.of(ended, checked, None)
             return await in_thread(self._ended, checked, ended, with_answer=not quick)
@@ -381,9 +381,8 @@ class App:
                 on_plan(plan)
             options = self.run_options(LimitOptions.kept(metadata.get(ADVICE)), given)
             start = Start(self._setup.day(day_of(metadata)), options, approve, yes, on_event)
-            plan, ended = await resumed(
-                self._setup, journal, name, plan, decisions, consents, leave_out, start
-            )
+            runs = Runs(self._setup, journal, start)
+            plan, ended = await runs.resumed(journal, name, plan, decisions, consents, leave_out)
             return await in_thread(self._ended, plan, ended)
 
     def runs(self, limit: int = 20, after: str = "") -> list[RunEntry]:

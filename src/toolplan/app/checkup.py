@@ -86,13 +86,14 @@ def check_up(tools: Sequence[str] = ()) -> Iterator[Finding]:
     yield from _extras()
     yield from _extensions()
     settings = yield from _settings()
-    yield from _models(settings)
-    yield from _journal(settings)
+    yield from _found("model", _models(settings), "bad-settings")  # reported with the settings
+    yield from _found("journal", _journal(settings))
     if not tools:
         yield Finding("tools", State.ABSENT, "None are named.", "Name them: --tools TOOLS.")
     faults = set[str]()
     for spec in tools:
-        for finding in _tools(f"tools {spec}", open_tools(spec, settings, _ignore), settings):
+        subject, opening = f"tools {spec}", open_tools(spec, settings, _ignore)
+        for finding in _found(subject, _tools(subject, opening, settings)):
             if finding.state is State.FAULTY:
                 faults.add(finding.text)
             yield finding
@@ -105,8 +106,8 @@ def check_up(tools: Sequence[str] = ()) -> Iterator[Finding]:
         if together.text not in faults:  # a source that does not open is one fault
             yield together
     for name in settings.table("toolboxes"):
-        opening = open_toolbox(name, settings, _ignore)
-        yield from _tools(f"toolbox {name}", opening, settings)
+        subject, opening = f"toolbox {name}", open_toolbox(name, settings, _ignore)
+        yield from _found(subject, _tools(subject, opening, settings))
 
 
 def _extras() -> Iterator[Finding]:
@@ -173,18 +174,12 @@ def _settings() -> Generator[Finding, None, Settings]:
 
 
 def _models(settings: Settings) -> Iterator[Finding]:
-    try:
-        models = settings.models
-        if not models.models:
-            text = "None is named; questions are planned without one."
-            yield Finding("model", State.ABSENT, text, "Name one: TOOLPLAN_MODEL=ollama:mistral.")
-            return
-        found = configured_models(models.models, keys=models.keys, addresses=models.addresses)
-    except ToolplanError as error:
-        if error.code != "bad-settings":  # which was reported with the settings
-            yield _faulty("model", error)
+    models = settings.models
+    if not models.models:
+        text = "None is named; questions are planned without one."
+        yield Finding("model", State.ABSENT, text, "Name one: TOOLPLAN_MODEL=ollama:mistral.")
         return
-    for each in found:
+    for each in configured_models(models.models, keys=models.keys, addresses=models.addresses):
         subject = f"model {each.name}"
         if each.fault is not None:
             yield Finding(subject, State.FAULTY, each.fault.reason, each.fault.help)
@@ -193,20 +188,16 @@ def _models(settings: Settings) -> Iterator[Finding]:
 
 
 def _journal(settings: Settings) -> Iterator[Finding]:
-    try:
-        place = journal_place(settings)
-        journal = journal_at(place)
-        if journal is None:
-            yield Finding("journal", State.ABSENT, f"There is no {place}; the first run makes it.")
-            return
-        with closing(journal):
-            latest = journal.runs(1)
-            for entry in latest:
-                journal.load(entry.run)
-            workers = [*_workers(journal)]
-    except ToolplanError as error:
-        yield _faulty("journal", error)
+    place = journal_place(settings)
+    journal = journal_at(place)
+    if journal is None:
+        yield Finding("journal", State.ABSENT, f"There is no {place}; the first run makes it.")
         return
+    with closing(journal):
+        latest = journal.runs(1)
+        for entry in latest:
+            journal.load(entry.run)
+        workers = [*_workers(journal)]
     text = f"{journal.place}: {'the latest run' if latest else 'no run'} can be read"
     yield Finding("journal", State.FINE, f"{text}. {' '.join(journal.notes)}".rstrip(". "))
     yield from workers
@@ -242,25 +233,22 @@ def _workers(journal: Store) -> Iterator[Finding]:
 def _tools(
     subject: str, opening: AbstractContextManager[Toolset], settings: Settings
 ) -> Iterator[Finding]:
-    try:
-        with opening as opened:
-            tools = [tool for tool in opened.tools.values() if tool.source != "builtin"]
-            for server in opened.servers:
-                state = State.FINE if server.is_usable else State.FAULTY
-                yield Finding(f"server {server.name}", state, server.text)
-            refused = [f"{tool.name}: {tool.unusable}" for tool in tools if tool.unusable]
-            shown = {server.text for server in opened.servers}
-            for text in dict.fromkeys((*opened.faults, *refused)):
-                if text not in shown:
-                    yield Finding(subject, State.FAULTY, text)
-            pins = f", {opened.pins}" if opened.pins else ""
-            usable = count_text(len(tools) - len(refused), "tool")
-            yield Finding(subject, State.FINE, f"{usable}{pins}")
-            yield _together(f"{subject}, together", Toolbox(tools), settings)
-            if opened.address is not None:
-                yield _reached(subject, opened.address)
-    except ToolplanError as error:
-        yield _faulty(subject, error)
+    with opening as opened:
+        tools = [tool for tool in opened.tools.values() if tool.source != "builtin"]
+        for server in opened.servers:
+            state = State.FINE if server.is_usable else State.FAULTY
+            yield Finding(f"server {server.name}", state, server.text)
+        refused = [f"{tool.name}: {tool.unusable}" for tool in tools if tool.unusable]
+        shown = {server.text for server in opened.servers}
+        for text in dict.fromkeys((*opened.faults, *refused)):
+            if text not in shown:
+                yield Finding(subject, State.FAULTY, text)
+        pins = f", {opened.pins}" if opened.pins else ""
+        usable = count_text(len(tools) - len(refused), "tool")
+        yield Finding(subject, State.FINE, f"{usable}{pins}")
+        yield _together(f"{subject}, together", Toolbox(tools), settings)
+        if opened.address is not None:
+            yield _reached(subject, opened.address)
 
 
 def _together(subject: str, tools: Toolbox, settings: Settings) -> Finding:
@@ -279,6 +267,15 @@ def _together(subject: str, tools: Toolbox, settings: Settings) -> Finding:
     if len(able) == len(abilities) and not policy.secret:
         help_ = "Text of a stranger could send private data: say in a policy what is [secret]."
     return Finding(subject, State.FINE, text, help_)
+
+
+def _found(subject: str, findings: Iterator[Finding], known: str = "") -> Iterator[Finding]:
+    """Yield `findings`, and an error among them as a fault, unless it has the code `known`."""
+    try:
+        yield from findings
+    except ToolplanError as error:
+        if error.code != known:
+            yield _faulty(subject, error)
 
 
 def _ignore(_: str) -> None:

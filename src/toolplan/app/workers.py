@@ -12,11 +12,18 @@ from typing import Final, NamedTuple
 from msgspec import Struct
 
 from toolplan import engine as engines
-from toolplan.app._approve import by_values, is_other
 from toolplan.app._arguments import checked_arguments
 from toolplan.app._setup import Kept, Setup, noted
 from toolplan.app.limits import ADVICE, Concurrency, LimitOptions
-from toolplan.app.resume import consents_of, day_of, decisions_of, metadata_of, tools_in
+from toolplan.app.resume import (
+    by_values,
+    consents_of,
+    day_of,
+    decisions_of,
+    is_other,
+    metadata_of,
+    tools_in,
+)
 from toolplan.base.errors import ToolplanError
 from toolplan.base.threads import in_thread
 from toolplan.events import Event, Run, RunEnded, RunParked, RunState, RunWaiting, fold

@@ -11,9 +11,8 @@ from collections.abc import Awaitable, Callable, Generator, Sequence
 from contextlib import closing, contextmanager, redirect_stdout
 from typing import Any, Final, cast
 
-from toolplan.app._approve import VALUES, Approve, ByPlan, DigestApprover
 from toolplan.app.app import App
-from toolplan.app.resume import maker_of
+from toolplan.app.resume import VALUES, Approve, ByPlan, DigestApprover, maker_of
 from toolplan.app.wait import RunStopped
 from toolplan.cli.options import ApprovalOptions
 from toolplan.cli.outcome import report_usage

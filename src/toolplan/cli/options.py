@@ -14,8 +14,8 @@ from typing import Annotated, Final, Literal
 
 from cyclopts import Parameter, Token, validators
 
-from toolplan.app._approve import VALUES
 from toolplan.app._toolset import Toolset, open_tools
+from toolplan.app.resume import VALUES
 from toolplan.app.settings import home, read_settings, user_journal
 from toolplan.cli.terminal import CommandError, ask_claim, note
 from toolplan.dialects import DIALECTS

@@ -36,9 +36,8 @@ from toolplan.plan.model import Plan
 from toolplan.plan.path import Json
 from toolplan.schema.tool import Tool, Toolbox
 from toolplan.show.answer import answer
-from toolplan.show.comparison_view import ComparisonView
 from toolplan.show.document import DocumentView
-from toolplan.show.plan_tree import PlanTree, effect_marks
+from toolplan.show.plan_tree import ComparisonView, PlanTree, effect_marks
 from toolplan.show.plan_tree import mermaid as as_mermaid
 from toolplan.show.plan_tree import svg as as_svg
 from toolplan.show.printable import printable

@@ -11,10 +11,9 @@ from typing import Final, Literal, TypeAlias
 
 from msgspec import Struct
 
-from toolplan.app._approve import VALUES
 from toolplan.app.app import App
 from toolplan.app.limits import Concurrency, LimitOptions
-from toolplan.app.resume import plan_in
+from toolplan.app.resume import VALUES, plan_in
 from toolplan.base.errors import ToolplanError
 from toolplan.base.threads import in_thread
 from toolplan.engine import CannotRun

@@ -1,7 +1,9 @@
-"""A plan for people: as a tree, and as a drawing in SVG or Mermaid."""
+"""Plans for people: as a tree, as a drawing in SVG or Mermaid, and two of them compared."""
 
 from __future__ import annotations
 
+import json
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from graphlib import CycleError, TopologicalSorter
@@ -12,6 +14,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from toolplan.events import StepState
+from toolplan.plan.comparison import Absent, Change, Comparison
 from toolplan.plan.model import (
     DEFAULT_MAX_ITEMS,
     DEFAULT_MAX_PAGES,
@@ -23,8 +26,16 @@ from toolplan.plan.model import (
 )
 from toolplan.plan.path import Json
 from toolplan.schema.tool import Effects, Tool
-from toolplan.show.document import WIDTH, Line, Piece, Screen, plain, wrapped
-from toolplan.show.printable import cell, count_text, number_text, printable, text_width, value_text
+from toolplan.show.document import Line, Piece, Screen, plain, wrapped
+from toolplan.show.printable import (
+    cell,
+    count_text,
+    number_text,
+    printable,
+    text_width,
+    value_text,
+    visible,
+)
 
 VALUE_WIDTH: Final = 2_000
 """Maximum number of characters of a shown value."""
@@ -160,18 +171,9 @@ class PlanTree(Struct, frozen=True):
             yield from _wrapped("", "note: " + cell(note, VALUE_WIDTH), "italic", screen)
 
 
-def plan_text(
-    plan: Plan,
-    *,
-    marks: Mapping[str, str] | None = None,
-    width: int = WIDTH,
-    encoding: str = "utf-8",
-) -> str:
-    """Return `plan` as plain text in lines of at most `width` columns.
-
-    Characters that `encoding` lacks are replaced.
-    """
-    return plain(PlanTree(plan, marks or {}).lines(Screen(width, encoding=encoding)))
+def plan_text(plan: Plan, *, marks: Mapping[str, str] | None = None) -> str:
+    """Return `plan` as plain text in lines of at most 100 columns."""
+    return plain(PlanTree(plan, marks or {}).lines(Screen()))
 
 
 def effect_marks(plan: Plan, tools: Mapping[str, Tool]) -> dict[str, str]:
@@ -432,3 +434,61 @@ def _box_lines(step: Step, mark: str, width: int, most: int) -> list[str]:
     texts += [*condition_texts(step, most), *argument_texts(step, most)]
     texts += [printable(mark)] if mark else []
     return [plain([line]) for text in texts for line in wrapped((Piece(text),), width)]
+
+
+_SIGNS: Final = {"added": ("+", "green"), "removed": ("-", "red"), "changed": ("~", "yellow")}
+
+
+class ComparisonView(Struct, frozen=True):
+    """A comparison, as it is printed.
+
+    `before` and `after` are marks of steps, by id (`effect_marks`).
+    """
+
+    comparison: Comparison
+    before: Mapping[str, str] = field(default_factory=dict[str, str])
+    after: Mapping[str, str] = field(default_factory=dict[str, str])
+
+    def lines(self, screen: Screen) -> Iterator[Line]:
+        """Yield the lines shown on `screen`."""
+        for line in self._lines():
+            fitting = tuple(Piece(screen.fit(text), style) for text, style in line)
+            text = "".join(piece.text for piece in fitting)
+            indent = text[: len(text) - len(text.lstrip())]
+            yield from wrapped(fitting, screen.prose, below=indent + "  ")
+
+    def _lines(self) -> Iterator[Line]:
+        found = self.comparison
+        if found.same:
+            yield (Piece("The plans make the same calls.", "bold"),)
+            return
+        for step in found.steps:
+            sign, style = _SIGNS[step.kind]
+            ids = dict.fromkeys(each for each in (step.before, step.after) if each is not None)
+            name = f"{sign} {printable(' → '.join(ids))}: {printable(step.tool)}"
+            mark = self.after.get(step.after or "") or self.before.get(step.before or "")
+            yield (Piece(name, style), Piece(f" {mark}" if mark else "", "bold"))
+            yield from _changed(step.changes)
+        if found.output:
+            yield (Piece("~ output", "yellow"),)
+            yield from _changed(found.output)
+        counts = Counter(step.kind for step in found.steps)
+        parts = [f"{count_text(counts[kind], 'step')} {kind}" for kind in _SIGNS if counts[kind]]
+        parts += ["the output changed"] if found.output else []
+        yield (Piece(", ".join(parts) + ".", "bold"),)
+
+
+def _changed(changes: tuple[Change, ...]) -> Iterator[Line]:
+    for each in changes:
+        where = printable(each.pointer) or "/"
+        yield (
+            Piece(f"    {where}: "),
+            Piece(_value(each.before), "red"),
+            Piece(" → "),
+            Piece(_value(each.after), "green"),
+        )
+
+
+def _value(value: Json | Absent) -> str:
+    # whole and exact: the difference may be the last character
+    return "(none)" if isinstance(value, Absent) else visible(json.dumps(value, ensure_ascii=False))

@@ -26,7 +26,8 @@ from toolplan.planners import Draft
 from toolplan.policy.approval import most_calls
 from toolplan.providers import Usage
 from toolplan.schema.tool import Toolbox
-from toolplan.show.comparison_view import ComparisonView
+from toolplan.show.document import Screen, plain
+from toolplan.show.plan_tree import ComparisonView
 from toolplan.show.printable import visible
 from toolplan.testing.plans.cases import Case, CaseFile, Expectation, Recorded
 
@@ -97,7 +98,7 @@ def _differences(expected: Expectation, plan: Plan) -> Iterable[str]:
         if expected.accept:
             yield from _not_accepted(expected.plan, expected.accept, plan, found.matched)
         elif not found.same:
-            yield ComparisonView(found).text()
+            yield plain(ComparisonView(found).lines(Screen()))
     if expected.includes is not None:
         yield from _missing(expected.includes, plan)
     if expected.tools is not None and called != expected.tools:
