@@ -10,7 +10,7 @@ import pytest
 
 import toolplan
 from toolplan import App, Toolbox
-from toolplan.app._setup import User
+from toolplan.app.setup import User
 from toolplan.planners import Refusal
 from toolplan.tools import OpenedTools, SourceContext, named
 

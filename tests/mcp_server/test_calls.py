@@ -13,7 +13,7 @@ from mcp import Client, MCPError
 
 from tests.mcp_server.served import READS, Era, content, error, in_loop, scripted, serving
 from toolplan import App, Limits, Policy, RunOptions, Toolbox, ToolError
-from toolplan.app._setup import User
+from toolplan.app.setup import User
 from toolplan.plan.path import Json
 from toolplan.planners import Clarification, Planner, Proposal, Refusal
 from toolplan.planners.context import PlannerContext

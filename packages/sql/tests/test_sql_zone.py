@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 import toolplan
 from packages.sql.tests.sql_support import SQL
-from toolplan.app._setup import User
 from toolplan.app.settings import Settings
+from toolplan.app.setup import User
 from toolplan.compiler import check
 from toolplan.plan.canonical import load
 from toolplan.plan.path import Json

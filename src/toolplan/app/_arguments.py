@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial, wraps
 from typing import Any, Final, ParamSpec, TypeAlias, TypeVar, cast, get_args
 
-from toolplan.app._setup import User
 from toolplan.app.resume import VALUES, ByPlan
+from toolplan.app.setup import User
 from toolplan.base.errors import ToolplanError
 from toolplan.compiler.rules import Rule
 from toolplan.engine import RunOptions

@@ -20,9 +20,9 @@ from msgspec.structs import replace
 
 from toolplan import compiler
 from toolplan import engine as engines
-from toolplan.app._setup import Setup, Start, noted
 from toolplan.app.results import AskResult
 from toolplan.app.resume import approver_for, approver_of, by_values, chosen, refuse_wrong
+from toolplan.app.setup import Setup, Start, noted
 from toolplan.compiler import Compiled, about_question
 from toolplan.compiler.rules.invented_literal import EARLIER, invented_literal, is_of_model
 from toolplan.dialects import DIALECTS

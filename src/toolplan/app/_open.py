@@ -19,7 +19,6 @@ from typing import Any, Final, Literal, cast
 from msgspec.structs import replace
 
 from toolplan.app._arguments import check_arguments
-from toolplan.app._setup import User
 from toolplan.app._toolset import EffectsArgument, ToolsArgument, Toolset, open_toolbox, open_tools
 from toolplan.app.app import DEFAULT_ATTEMPTS, App
 from toolplan.app.settings import (
@@ -31,6 +30,7 @@ from toolplan.app.settings import (
     policy_of,
     read_settings,
 )
+from toolplan.app.setup import User
 from toolplan.base.errors import ToolplanError
 from toolplan.base.extras import check_beside
 from toolplan.compiler.rules import Rule

@@ -18,7 +18,6 @@ from msgspec.structs import replace
 from toolplan import engine as engines
 from toolplan import providers
 from toolplan.app._loop import Loop
-from toolplan.app._setup import Setup, Start
 from toolplan.app.results import AskResult, RunResult
 from toolplan.app.resume import (
     Approve,
@@ -30,6 +29,7 @@ from toolplan.app.resume import (
     left_out_items,
     tools_in,
 )
+from toolplan.app.setup import Setup, Start
 from toolplan.base.errors import ToolplanError
 from toolplan.base.threads import in_thread
 from toolplan.engine import CannotRun, Decided, deltas, no_call_waits

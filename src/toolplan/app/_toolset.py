@@ -15,8 +15,7 @@ from msgspec.structs import asdict, replace
 
 import toolplan
 from toolplan import providers
-from toolplan.app.limits import ADVICE
-from toolplan.app.resume import metadata_of
+from toolplan.app.resume import ADVICE, metadata_of
 from toolplan.app.settings import LABELS, LEARNED, Settings, home, source_tables
 from toolplan.base.errors import ToolplanError
 from toolplan.events import Run

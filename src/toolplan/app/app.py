@@ -20,13 +20,23 @@ from toolplan.app import workers as machines
 from toolplan.app._arguments import checked_methods
 from toolplan.app._loop import Loop
 from toolplan.app._runs import Runs, kept_result, summarised
-from toolplan.app._setup import ADVICE, ActiveTasks, Kept, PlanArgument, Setup, Start, User, noted
 from toolplan.app._toolset import learnable
 from toolplan.app.dry_run.report import DryRun
 from toolplan.app.dry_run.simulation import simulate
-from toolplan.app.limits import NO_LIMITS, Concurrency, LimitOptions
 from toolplan.app.results import AskResult, CheckResult, RunResult
-from toolplan.app.resume import Approve, consents_of, day_of, decisions_of, metadata_of
+from toolplan.app.resume import ADVICE, Approve, consents_of, day_of, decisions_of, metadata_of
+from toolplan.app.setup import (
+    NO_LIMITS,
+    ActiveTasks,
+    Concurrency,
+    Kept,
+    LimitOptions,
+    PlanArgument,
+    Setup,
+    Start,
+    User,
+    noted,
+)
 from toolplan.app.wait import wait
 from toolplan.base.threads import in_thread
 from toolplan.compiler import Compiled, Tools, toolbox

@@ -40,6 +40,8 @@ from toolplan.schema.tool import Tool, Toolbox
 from toolplan.storage.journal import RunRecord, Slot, Store, to_record
 from toolplan.tools.replies import read_json
 
+ADVICE: Final = "run_with"
+"""The key, in the metadata of a plan that has run, for how its tools were opened."""
 VALUES: Final = "values"
 
 

@@ -13,9 +13,8 @@ from msgspec import Struct
 
 from toolplan import engine as engines
 from toolplan.app._arguments import checked_arguments
-from toolplan.app._setup import Kept, Setup, noted
-from toolplan.app.limits import ADVICE, Concurrency, LimitOptions
 from toolplan.app.resume import (
+    ADVICE,
     by_values,
     consents_of,
     day_of,
@@ -24,6 +23,7 @@ from toolplan.app.resume import (
     metadata_of,
     tools_in,
 )
+from toolplan.app.setup import Concurrency, Kept, LimitOptions, Setup, noted
 from toolplan.base.errors import ToolplanError
 from toolplan.base.threads import in_thread
 from toolplan.events import Event, Run, RunEnded, RunParked, RunState, RunWaiting, fold

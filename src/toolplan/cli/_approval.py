@@ -15,7 +15,6 @@ from toolplan.app.app import App
 from toolplan.app.resume import VALUES, Approve, ByPlan, DigestApprover, maker_of
 from toolplan.app.wait import RunStopped
 from toolplan.cli.options import ApprovalOptions
-from toolplan.cli.outcome import report_usage
 from toolplan.cli.terminal import CommandError, Display, discard_input, err, note, show_long
 from toolplan.compiler import Compiled
 from toolplan.engine.forecast import Forecast
@@ -23,6 +22,7 @@ from toolplan.events import Event, Run
 from toolplan.policy.approval import Approval, ApprovalRequired, Approver, approve, effect_steps
 from toolplan.policy.consent import Answer, Denied, Effect, LeaveOut, ValueApproval, needs_values
 from toolplan.policy.execution_plan import ExecutionPlan
+from toolplan.providers import UsageTracker
 from toolplan.schema.tool import Effects
 from toolplan.show.approval_view import (
     ApprovalView,
@@ -32,7 +32,7 @@ from toolplan.show.approval_view import (
     declares_effects,
 )
 from toolplan.show.diagnostics import DiagnosticView, Located
-from toolplan.show.printable import printable
+from toolplan.show.printable import count_text, printable
 from toolplan.show.runs_view import SHORT, compared_text, forecast_text
 from toolplan.storage.journal import JournalError, Store
 
@@ -226,6 +226,17 @@ class RunGuard:
             return approve(plan)
         self._refusal = _refused("The plan was not approved; nothing was run.")
         return None
+
+
+def report_usage(tracker: UsageTracker) -> None:
+    """Print the usage of models, where any was asked."""
+    usage = tracker.usage
+    if not usage.calls:
+        return
+    calls = count_text(usage.calls, "model call")
+    cost = "" if usage.cost_usd is None else f", ${usage.cost_usd:.4f}"
+    cached = f" ({usage.cached_tokens:,} cached)" if usage.cached_tokens else ""
+    note(f"{calls}: {usage.input_tokens:,} tokens in{cached}, {usage.output_tokens:,} out{cost}.")
 
 
 def _refused(message: str, help: str | None = None) -> CommandError:

@@ -13,7 +13,7 @@ from cyclopts import Parameter
 
 from toolplan.app._toolset import DEMO, reopening
 from toolplan.cli import options
-from toolplan.cli.outcome import print_pending
+from toolplan.cli.ask import print_pending
 from toolplan.cli.plan_file import parsed_whole, plan_document, plan_or_run, plan_text, read_plan
 from toolplan.cli.runs import placed, report_placed, without_worker
 from toolplan.cli.terminal import CommandError, Exit, note, out, print_json

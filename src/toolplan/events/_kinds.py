@@ -49,6 +49,17 @@ class _Array(Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
     """A JSON array: of its tag, where it has one, and its fields."""
 
 
+class _OfStep(_Array, frozen=True):
+    step: str
+
+
+class _OfCall(_OfStep, frozen=True):
+    """An event of an attempt of a call; `item` is the position of the call in `for_each`."""
+
+    item: int | None
+    attempt: int
+
+
 class Failure(_Array, frozen=True):
     """Why a step did not succeed.
 
@@ -109,10 +120,9 @@ class RunStarted(_Array, frozen=True, tag="run-started"):
     at: float
 
 
-class StepArrived(_Array, frozen=True, tag="step-arrived"):
+class StepArrived(_OfStep, frozen=True, tag="step-arrived"):
     """A streamed plan has one more step."""
 
-    step: str
     at: float
 
 
@@ -163,61 +173,48 @@ class RunParked(_Array, frozen=True, tag="run-parked"):
     at: float
 
 
-class StepStarted(_Array, frozen=True, tag="step-started"):
+class StepStarted(_OfStep, frozen=True, tag="step-started"):
     """A step has its inputs, and its first call follows; `items` counts `for_each`."""
 
-    step: str
     items: int | None
     at: float
 
 
-class AttemptFailed(_Array, frozen=True, tag="attempt-failed"):
+class AttemptFailed(_OfCall, frozen=True, tag="attempt-failed"):
     """An attempt failed and another follows; `item` is the position in `for_each`."""
 
-    step: str
-    item: int | None
-    attempt: int
     failure: Failure
     at: float
 
 
-class CallIntended(_Array, frozen=True, tag="call-intended"):
+class CallIntended(_OfCall, frozen=True, tag="call-intended"):
     """A call with effects follows; in a journal this event is on disk before the call.
 
     It uses the slot of the approval for this step and item. `key` is the idempotency key of the
     call, the same for every attempt.
     """
 
-    step: str
-    item: int | None
-    attempt: int
     key: str
     at: float
 
 
-class CallAnsweredLate(_Array, frozen=True, tag="call-answered-late"):
+class CallAnsweredLate(_OfCall, frozen=True, tag="call-answered-late"):
     """A call that was given up has ended; its result was discarded.
 
     `failure` is None if it succeeded. For a call in doubt this is its outcome.
     """
 
-    step: str
-    item: int | None
-    attempt: int
     failure: Failure | None
     at: float
 
 
-class CallInDoubt(_Array, frozen=True, tag="call-in-doubt"):
+class CallInDoubt(_OfCall, frozen=True, tag="call-in-doubt"):
     """The outcome of a call with effects is unknown, and it may not be repeated.
 
     The step waits for a decision; other steps continue. `tool` and `args` are the call; `result` is
     what came back and cannot be used: `{"json": …}`, `{"text": …}`, or None if nothing came.
     """
 
-    step: str
-    item: int | None
-    attempt: int
     failure: Failure
     at: float
     tool: str = ""
@@ -225,30 +222,26 @@ class CallInDoubt(_Array, frozen=True, tag="call-in-doubt"):
     result: Json = None
 
 
-class CallDecided(_Array, frozen=True, tag="call-decided"):
+class CallDecided(_OfCall, frozen=True, tag="call-decided"):
     """A person decided about a call in doubt.
 
     It is `retry`, `resolve` (it took effect and returned `output`) or `abort` (it failed). `by` is
     who, if known.
     """
 
-    step: str
-    item: int | None
-    attempt: int
     decision: Decision
     output: Json
     at: float
     by: str = ""
 
 
-class CallWaiting(_Array, frozen=True, tag="call-waiting"):
+class CallWaiting(_OfStep, frozen=True, tag="call-waiting"):
     """A call with effects has its arguments, and waits until a person allows or refuses it.
 
     `digest` is that of the call (`consent.call_digest`). `origins` says where its values come from
     (`consent.Origin`).
     """
 
-    step: str
     item: int | None
     tool: str
     args: Json
@@ -257,14 +250,13 @@ class CallWaiting(_Array, frozen=True, tag="call-waiting"):
     at: float
 
 
-class ConsentGiven(_Array, frozen=True, tag="consent-given"):
+class ConsentGiven(_OfStep, frozen=True, tag="consent-given"):
     """A person allowed calls that waited, or refused them with a reason.
 
     `calls` are the items, None without `for_each`, each with the digest of the call that was shown.
     `by` is who, if known.
     """
 
-    step: str
     allowed: bool
     calls: tuple[tuple[int | None, str], ...]
     reason: str
@@ -272,10 +264,9 @@ class ConsentGiven(_Array, frozen=True, tag="consent-given"):
     by: str = ""
 
 
-class ItemEnded(_Array, frozen=True, tag="item-ended"):
+class ItemEnded(_OfStep, frozen=True, tag="item-ended"):
     """A call of a step with `for_each` is over; `output` is null if it failed."""
 
-    step: str
     item: int
     output: Json
     attempts: int
@@ -284,13 +275,12 @@ class ItemEnded(_Array, frozen=True, tag="item-ended"):
     partial: tuple[Partial, ...] = ()
 
 
-class PageEnded(_Array, frozen=True, tag="page-ended"):
+class PageEnded(_OfStep, frozen=True, tag="page-ended"):
     """One page of a call of a step with `pages` is there; `page` counts from 0.
 
     `said` is what came beside the result about further pages, as headers say it.
     """
 
-    step: str
     item: int | None
     page: int
     output: Json
@@ -299,23 +289,21 @@ class PageEnded(_Array, frozen=True, tag="page-ended"):
     at: float
 
 
-class StepProgressed(_Array, frozen=True, tag="step-progressed"):
+class StepProgressed(_OfStep, frozen=True, tag="step-progressed"):
     """A tool reported progress; `total` is None if it is not known."""
 
-    step: str
     done: float
     total: float | None
     message: str
     at: float
 
 
-class StepSucceeded(_Array, frozen=True, tag="step-succeeded"):
+class StepSucceeded(_OfStep, frozen=True, tag="step-succeeded"):
     """The step succeeded; `failure` is set if `on_error: continue` made its output null.
 
     `partial` are the lists of which its output knows a part only: its own, and those that it read.
     """
 
-    step: str
     output: Json
     attempts: int
     failure: Failure | None
@@ -323,27 +311,24 @@ class StepSucceeded(_Array, frozen=True, tag="step-succeeded"):
     partial: tuple[Partial, ...] = ()
 
 
-class StepFailed(_Array, frozen=True, tag="step-failed"):
+class StepFailed(_OfStep, frozen=True, tag="step-failed"):
     """The step failed."""
 
-    step: str
     failure: Failure
     attempts: int
     at: float
 
 
-class StepSkipped(_Array, frozen=True, tag="step-skipped"):
+class StepSkipped(_OfStep, frozen=True, tag="step-skipped"):
     """The step will not run; `failure` says why (`when-false`, `upstream-skipped` …)."""
 
-    step: str
     failure: Failure
     at: float
 
 
-class StepCancelled(_Array, frozen=True, tag="step-cancelled"):
+class StepCancelled(_OfStep, frozen=True, tag="step-cancelled"):
     """The run was cancelled before the step was over."""
 
-    step: str
     at: float
 
 

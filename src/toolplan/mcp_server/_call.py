@@ -34,8 +34,8 @@ from mcp.types import (
 from mcp.types.version import MODERN_PROTOCOL_VERSIONS
 
 from toolplan.app.app import App
-from toolplan.app.limits import Concurrency
 from toolplan.app.resume import VALUES
+from toolplan.app.setup import Concurrency
 from toolplan.base.threads import in_thread
 from toolplan.events import Run, RunState
 from toolplan.mcp_server._plans import CALL, Plans

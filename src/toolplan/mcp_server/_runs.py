@@ -12,8 +12,8 @@ from typing import Final, Literal, TypeAlias
 from msgspec import Struct
 
 from toolplan.app.app import App
-from toolplan.app.limits import Concurrency, LimitOptions
 from toolplan.app.resume import VALUES, plan_in
+from toolplan.app.setup import Concurrency, LimitOptions
 from toolplan.base.errors import ToolplanError
 from toolplan.base.threads import in_thread
 from toolplan.engine import CannotRun

@@ -30,8 +30,8 @@ from msgspec.structs import replace
 from starlette.types import ASGIApp
 
 from toolplan.app.app import App
-from toolplan.app.limits import Concurrency
 from toolplan.app.settings import home
+from toolplan.app.setup import Concurrency
 from toolplan.base.errors import ToolplanError
 from toolplan.base.extras import own_version
 from toolplan.base.threads import in_thread

@@ -10,11 +10,11 @@ from cyclopts import Parameter
 
 from toolplan import open
 from toolplan.app.app import App
-from toolplan.app.limits import limits_everywhere
 from toolplan.app.settings import Settings, home, read_settings
+from toolplan.app.setup import limits_everywhere
 from toolplan.app.wait import run_to_end
 from toolplan.cli import options
-from toolplan.cli.outcome import checked_plan, print_run
+from toolplan.cli.ask import checked_plan, print_run
 from toolplan.cli.plan_file import read_plan
 from toolplan.cli.runs import report_placed
 from toolplan.cli.terminal import CommandError, Exit, err, note, out, print_json
