@@ -13,6 +13,8 @@ from contextlib import contextmanager
 from enum import IntEnum
 from typing import Final, TextIO
 
+from msgspec import Struct, field
+
 from toolplan.base.errors import ToolplanError
 from toolplan.cli import terminal
 from toolplan.events import Event
@@ -224,7 +226,7 @@ class Display:
     def pause(self) -> None:
         """Leave the terminal to a question."""
         if self._progress is not None:
-            self._progress.__exit__(None, None, None)
+            self._progress.__exit__()
 
     def resume(self) -> None:
         """Show the run again."""
@@ -259,27 +261,20 @@ def thinking_text(call: ModelCall, now: float) -> str:
     return text
 
 
-class Thinking:
+class Thinking(Struct):
     """Draws the line of the present call, and clears it when there is none.
 
     `is_hidden` says that something else is drawn at the moment.
     """
 
-    def __init__(
-        self,
-        tracker: UsageTracker,
-        file: TextIO,
-        is_hidden: Callable[[], bool],
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self._tracker = tracker
-        self._file = file
-        self._is_hidden = is_hidden
-        self._clock = clock
-        self._lock = threading.Lock()
-        self._quiet_until = 0.0
-        self._is_drawn = False
-        self._frame = 0
+    _tracker: UsageTracker
+    _file: TextIO
+    _is_hidden: Callable[[], bool]
+    _clock: Callable[[], float] = time.monotonic
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _quiet_until: float = 0.0
+    _is_drawn: bool = False
+    _frame: int = 0
 
     def draw(self) -> None:
         """Draw the line as it is now, or clear it."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Final, NamedTuple, Protocol
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Final, NamedTuple
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -32,14 +32,6 @@ _BEFORE: Final = 24  # columns of a wide line that are kept in front of the plac
 _LARGEST_INDEX: Final = 9  # digits; a longer number is a key
 
 
-class Locate(Protocol):
-    """Returns the place of the value or the key at a pointer: `Dialect.locate` for one text."""
-
-    def __call__(self, pointer: str, *, key: bool) -> Span | None:
-        """Return the place of the value at `pointer`."""
-        ...
-
-
 class Located(NamedTuple):
     """A diagnostic and its place in the text; `span` None where the place is unknown."""
 
@@ -47,9 +39,12 @@ class Located(NamedTuple):
     span: Span | None = None
 
 
-def located(diagnostics: Sequence[Diagnostic], locate: Locate) -> tuple[Located, ...]:
+def located(
+    diagnostics: Sequence[Diagnostic], locate: Callable[..., Span | None]
+) -> tuple[Located, ...]:
     """Return `diagnostics`, the first ones with their places in the text.
 
+    `locate` is `Dialect.locate` for the text: of a pointer, and whether its key is meant.
     The place is the key where the key is wrong, else the value. A key that a fix renamed has the
     place of its old name. Each place takes a scan of its own; other diagnostics have pointers.
     """

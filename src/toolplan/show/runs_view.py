@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
-from types import TracebackType
 from typing import Final, Self
 
 from msgspec import Struct
@@ -72,12 +71,7 @@ class RunProgress:
         self._start_live()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._is_open = False
         if self._live is not None:
             self._live.stop()

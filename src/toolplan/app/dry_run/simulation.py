@@ -9,7 +9,7 @@ about the plan, and is reported as unchecked.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Final, NamedTuple
+from typing import Final
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -61,97 +61,6 @@ async def _refuse(args: Arguments) -> Json:
     raise CannotRun("A dry run calls no tool.")
 
 
-class _Certainty(NamedTuple):
-    """Decides which failures are faults of the plan, not of sample or recorded values."""
-
-    samples: SampleValues
-    limits: Limits
-    least: int
-    """the fewest calls of a run"""
-
-    def is_sure(self, step: Step, failure: Failure) -> bool:
-        """Return whether `step` fails whatever the tools return."""
-        match failure.code:
-            case "reference-missing":
-                there = self._read_by(step, failure)
-                readings = [self.samples.reading(use.ref, step) for use in there]
-                nowhere = any(isinstance(each, Absent) for each in readings)
-                return nowhere or self._all_written(step, there)
-            case "not-a-list" | "too-many-items":
-                if not isinstance(step.for_each, Ref):
-                    return True
-                listed = self.samples.reading(list_behind(step.for_each), None)
-                if not isinstance(listed, Schema):
-                    return isinstance(listed, Absent)
-                most = min(step.max_items, self.limits.items)
-                fitting = Schema.load({"type": "array", "maxItems": most})
-                return assignable(listed, fitting) is Verdict.NO
-            case "argument-type" | "argument-value" | "missing-argument" | "unknown-argument":
-                return self._never_fits(step, failure)
-            case "too-many-calls":
-                return self.least > self.limits.calls
-            case "result-schema" | "result-type" | "result-too-large" | "value-too-large":
-                return False
-            case _:
-                return True
-
-    def given_by(
-        self, step: Step, failure: Failure, recorded: Callable[[str], bool]
-    ) -> tuple[tuple[str, ...], bool]:
-        """Return the tools whose recordings `step` failed with, and whether it read only these.
-
-        `recorded` says which steps returned one.
-        """
-        if failure.code.startswith("result-"):
-            return ((step.tool,), True) if recorded(step.id) else ((), False)
-        read = [
-            name
-            for use in self._read_by(step, failure)
-            if self.samples.reading(use.ref, step) is not WRITTEN
-            for name in self.samples.sources(use.ref, step)
-        ]
-        given = [name for name in read if recorded(name)]
-        tools = dict.fromkeys(self.samples.steps[name].tool for name in given)
-        return tuple(tools), len(given) == len(read)
-
-    def _all_written(self, step: Step, there: list[Use]) -> bool:
-        return all(self.samples.reading(use.ref, step) is WRITTEN for use in there)
-
-    def _never_fits(self, step: Step, failure: Failure) -> bool:
-        if given := self._at_or_above(step, failure.pointer):
-            impossible = any(self._cannot_fit(step, use) for use in given)
-            return impossible or self._all_written(step, given)
-        # the names of all arguments stand in the plan
-        names_are_wrong = failure.code in ("missing-argument", "unknown-argument")
-        takes_each_alone = self.samples.tools[step.tool].input.of_parts is not None
-        if failure.pointer == "/args" and names_are_wrong and takes_each_alone:
-            return True
-        return self._all_written(step, self._read_by(step, failure))
-
-    def _cannot_fit(self, step: Step, use: Use) -> bool:
-        reading = self.samples.reading(use.ref, step)
-        if not isinstance(use.taken, Schema) or not isinstance(reading, Schema):
-            return False
-        if use.whole:
-            return assignable(reading, use.taken) is Verdict.NO
-        return "string" not in types_of(use.taken)
-
-    def _read_by(self, step: Step, failure: Failure) -> list[Use]:
-        """Return the references of `step` that may have led to `failure`."""
-        given = self._at_or_above(step, failure.pointer)
-        if given and failure.code != "reference-missing":
-            return given
-        # with alternatives in the schema, an error at a fixed value may be due to another value
-        inside = "/".join(failure.pointer.split("/")[:3])
-        uses = self.samples.uses[step.id]
-        return [*given, *(use for use in uses if pointer_of(use).startswith(f"{inside}/"))]
-
-    def _at_or_above(self, step: Step, pointer: str) -> list[Use]:
-        """Return the references of `step` that give the value at `pointer` or one around it."""
-        uses = self.samples.uses[step.id]
-        return [use for use in uses if f"{pointer}/".startswith(f"{pointer_of(use)}/")]
-
-
 class _Case(Struct, frozen=True):
     """The assumptions of a scenario: the conditions of the steps in `closed` are false.
 
@@ -188,7 +97,6 @@ class _Simulation:
             )
         bounds = self._calls.values()
         self._total = report.CallBounds(sum(c.least for c in bounds), sum(c.most for c in bounds))
-        self._certainty = _Certainty(self._samples, limits, self._total.least)
         self._steps = self._samples.steps
         # the steps that read undeclared values, and those that need them
         self._excluded: dict[str, str] = {}
@@ -307,7 +215,7 @@ class _Simulation:
 
     def _note(self, step: Step, failure: Failure, case: _Case, ended: Run) -> None:
         """Report the failure of `step` as a fault, or a possible failure, of the plan."""
-        if self._certainty.is_sure(step, failure):
+        if self._is_sure(step, failure):
             self._report(step.id, failure, case, ())
             return
 
@@ -316,7 +224,7 @@ class _Simulation:
             gave = name == step.id or _succeeded(ended.steps[name])
             return gave and self._samples.is_recorded(name, case.turn)
 
-        tools, alone = self._certainty.given_by(step, failure, recorded)
+        tools, alone = self._given_by(step, failure, recorded)
         # with sample values alone it has succeeded before
         if tools and (alone or step.id in self._succeeded):
             self._report(step.id, failure, case, tools)
@@ -354,6 +262,88 @@ class _Simulation:
             except NotThere as error:
                 tool = None if nowhere else self._steps[ref.step].tool
                 yield Failure("reference-missing", f"{error}.", pointer), tool
+
+    def _is_sure(self, step: Step, failure: Failure) -> bool:
+        """Return whether `step` fails whatever the tools return."""
+        match failure.code:
+            case "reference-missing":
+                there = self._read_by(step, failure)
+                readings = [self._samples.reading(use.ref, step) for use in there]
+                nowhere = any(isinstance(each, Absent) for each in readings)
+                return nowhere or self._all_written(step, there)
+            case "not-a-list" | "too-many-items":
+                if not isinstance(step.for_each, Ref):
+                    return True
+                listed = self._samples.reading(list_behind(step.for_each), None)
+                if not isinstance(listed, Schema):
+                    return isinstance(listed, Absent)
+                most = min(step.max_items, self._limits.items)
+                fitting = Schema.load({"type": "array", "maxItems": most})
+                return assignable(listed, fitting) is Verdict.NO
+            case "argument-type" | "argument-value" | "missing-argument" | "unknown-argument":
+                return self._never_fits(step, failure)
+            case "too-many-calls":
+                return self._total.least > self._limits.calls
+            case "result-schema" | "result-type" | "result-too-large" | "value-too-large":
+                return False
+            case _:
+                return True
+
+    def _given_by(
+        self, step: Step, failure: Failure, recorded: Callable[[str], bool]
+    ) -> tuple[tuple[str, ...], bool]:
+        """Return the tools whose recordings `step` failed with, and whether it read only these.
+
+        `recorded` says which steps returned one.
+        """
+        if failure.code.startswith("result-"):
+            return ((step.tool,), True) if recorded(step.id) else ((), False)
+        read = [
+            name
+            for use in self._read_by(step, failure)
+            if self._samples.reading(use.ref, step) is not WRITTEN
+            for name in self._samples.sources(use.ref, step)
+        ]
+        given = [name for name in read if recorded(name)]
+        tools = dict.fromkeys(self._steps[name].tool for name in given)
+        return tuple(tools), len(given) == len(read)
+
+    def _all_written(self, step: Step, there: list[Use]) -> bool:
+        return all(self._samples.reading(use.ref, step) is WRITTEN for use in there)
+
+    def _never_fits(self, step: Step, failure: Failure) -> bool:
+        if given := self._at_or_above(step, failure.pointer):
+            impossible = any(self._cannot_fit(step, use) for use in given)
+            return impossible or self._all_written(step, given)
+        # the names of all arguments stand in the plan
+        names_are_wrong = failure.code in ("missing-argument", "unknown-argument")
+        takes_each_alone = self._tools[step.tool].input.of_parts is not None
+        if failure.pointer == "/args" and names_are_wrong and takes_each_alone:
+            return True
+        return self._all_written(step, self._read_by(step, failure))
+
+    def _cannot_fit(self, step: Step, use: Use) -> bool:
+        reading = self._samples.reading(use.ref, step)
+        if not isinstance(use.taken, Schema) or not isinstance(reading, Schema):
+            return False
+        if use.whole:
+            return assignable(reading, use.taken) is Verdict.NO
+        return "string" not in types_of(use.taken)
+
+    def _read_by(self, step: Step, failure: Failure) -> list[Use]:
+        """Return the references of `step` that may have led to `failure`."""
+        given = self._at_or_above(step, failure.pointer)
+        if given and failure.code != "reference-missing":
+            return given
+        # with alternatives in the schema, an error at a fixed value may be due to another value
+        inside = "/".join(failure.pointer.split("/")[:3])
+        uses = self._samples.uses[step.id]
+        return [*given, *(use for use in uses if pointer_of(use).startswith(f"{inside}/"))]
+
+    def _at_or_above(self, step: Step, pointer: str) -> list[Use]:
+        """Return the references of `step` that give the value at `pointer` or one around it."""
+        uses = self._samples.uses[step.id]
+        return [use for use in uses if f"{pointer}/".startswith(f"{pointer_of(use)}/")]
 
 
 def _succeeded(step: StepRun) -> bool:

@@ -59,20 +59,10 @@ class CaseResult(Struct, frozen=True):
 
 
 async def run_case(app: App, case: Case, recorded: Recorded, times: int = 1) -> CaseResult:
-    """Ask the question of a case; call no tool."""
-    problems: list[tuple[str, ...]] = []
-    plan: Plan | None = None
-    started = perf_counter()
-    for _ in range(times):
-        try:
-            asked = await app.plan(case.question, today=case.today)
-        except ToolplanError as error:
-            plan = None
-            problems.append((f"[{error.code}] {error.with_help}",))
-            continue
-        plan = None if asked.plan is None else asked.plan.plan
-        problems.append(differences(case, plan, asked.reason if plan is None else "", recorded))
-    return CaseResult(case, tuple(problems), plan, perf_counter() - started)
+    """Ask the question of a case; call no tool. Its plan is compared as it is written."""
+    asked = [await measured(app, case, recorded, as_written=True) for _ in range(times)]
+    problems = tuple(each.problems for each in asked)
+    return CaseResult(case, problems, asked[-1].plan, sum(each.seconds for each in asked))
 
 
 def differences(case: Case, plan: Plan | None, reason: str, recorded: Recorded) -> tuple[str, ...]:
@@ -250,6 +240,7 @@ class Measured(Struct, frozen=True):
         case: the question.
         outcome: whether the plan is right.
         problems: differences from the expectation, or why there is no plan.
+        plan: the plan, if there is one.
         drafts: how many plans were written for it.
         invented: how many values of its plan are in neither the question nor the tools.
         seconds: how long it took.
@@ -259,25 +250,33 @@ class Measured(Struct, frozen=True):
     case: Case
     outcome: Outcome
     problems: tuple[str, ...]
+    plan: Plan | None
     drafts: int
     invented: int
     seconds: float
     usage: Usage
 
 
-async def measured(app: App, case: Case, recorded: Recorded) -> Measured:
-    """Ask one question, and call no tool."""
+async def measured(
+    app: App, case: Case, recorded: Recorded, *, as_written: bool = False
+) -> Measured:
+    """Ask one question, and call no tool.
+
+    The plans are compared without arguments that are defaults of their tools, or `as_written`.
+    """
     before, started = app.tracker.usage, perf_counter()
-    drafts = invented = 0
-    outcome: Outcome = "failed"
+    drafts, invented, plan, outcome = 0, 0, None, cast("Outcome", "failed")
     try:
         asked = await app.plan(case.question, today=case.today)
     except ToolplanError as error:
         problems: Sequence[str] = (f"[{error.code}] {error.with_help}",)
     else:
         plan = None if asked.plan is None else asked.plan.plan
-        bare = None if plan is None else without_defaults(plan, app.tools)
-        problems = differences(_bare(case, app.tools), bare, asked.reason, recorded)
+        bare, gold = plan, case
+        if not as_written:
+            bare = None if plan is None else without_defaults(plan, app.tools)
+            gold = _bare(case, app.tools)
+        problems = differences(gold, bare, asked.reason, recorded)
         drafts = len(asked.attempts)
         if plan is not None:
             outcome = "wrong" if problems else "right"
@@ -293,7 +292,7 @@ async def measured(app: App, case: Case, recorded: Recorded) -> Measured:
         None if after.cost_usd is None else after.cost_usd - (before.cost_usd or 0.0),
         after.cached_tokens - before.cached_tokens,
     )
-    return Measured(case, outcome, tuple(problems), drafts, invented, took, used)
+    return Measured(case, outcome, tuple(problems), plan, drafts, invented, took, used)
 
 
 def without_defaults(plan: Plan, tools: Toolbox) -> Plan:
