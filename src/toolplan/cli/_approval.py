@@ -24,13 +24,7 @@ from toolplan.policy.consent import Answer, Denied, Effect, LeaveOut, ValueAppro
 from toolplan.policy.execution_plan import ExecutionPlan
 from toolplan.providers import UsageTracker
 from toolplan.schema.tool import Effects
-from toolplan.show.approval_view import (
-    ApprovalView,
-    EffectsView,
-    approval_json,
-    by_step,
-    declares_effects,
-)
+from toolplan.show import approval_view
 from toolplan.show.diagnostics import DiagnosticView, Located
 from toolplan.show.printable import count_text, printable
 from toolplan.show.runs_view import SHORT, compared_text, forecast_text
@@ -180,8 +174,8 @@ class RunGuard:
             pass
         return "No run was kept."
 
-    def _view(self, plan: ExecutionPlan) -> ApprovalView:
-        return ApprovalView(effect_steps(plan, self.app.tools), plan.digest)
+    def _view(self, plan: ExecutionPlan) -> approval_view.ApprovalView:
+        return approval_view.ApprovalView(effect_steps(plan, self.app.tools), plan.digest)
 
     def _missing(self, required: ApprovalRequired) -> CommandError:
         if self._refusal is not None:
@@ -192,7 +186,9 @@ class RunGuard:
             return _refused("The run waits for a person; nothing was approved.", _WAYS)
         steps = () if self.plan is None else effect_steps(self.plan, self.app.tools)
         other = f", not {self._digest}" if self._digest is not None else ""
-        changes = "changes something" if declares_effects(steps) else "may change something"
+        changes = (
+            "changes something" if approval_view.declares_effects(steps) else "may change something"
+        )
         undeclared = next((each.tool for each in steps if each.effects is Effects.UNKNOWN), None)
         label = f" If {undeclared} only reads, say so: --effects {undeclared}=read, or [effects]."
         return CommandError(
@@ -200,7 +196,7 @@ class RunGuard:
             f"The plan {changes} and was not run. Its digest is {required.digest}{other}.",
             "Read the plan. --yes approves any plan; --approve DIGEST this plan and no other."
             f"{'' if undeclared is None else label}",
-            details=approval_json(steps, required.digest),
+            details=approval_view.approval_json(steps, required.digest),
         )
 
     async def _ask(self, plan: ExecutionPlan) -> Approval | bool | None:
@@ -286,8 +282,8 @@ class ValuesQuestion:
         """Return the decision of the person about each step."""
         self._display.pause()
         answers: dict[str, Answer] = {}
-        for step, calls in by_step(effects):
-            view = EffectsView(calls)
+        for step, calls in approval_view.by_step(effects):
+            view = approval_view.EffectsView(calls)
             await asyncio.to_thread(show_long, err(), view)
             err().print(view)
             answers[step] = await self._asked(calls)

@@ -20,16 +20,8 @@ from toolplan.plan.path import Json
 from toolplan.providers import total
 from toolplan.show.document import Prose
 from toolplan.show.printable import count_text, printable
+from toolplan.testing.plans import runner
 from toolplan.testing.plans.cases import CaseFile, Recorded, read_cases, read_data
-from toolplan.testing.plans.runner import (
-    CaseResult,
-    Measured,
-    figures,
-    junit,
-    measured,
-    open_for,
-    run_case,
-)
 
 Files = Annotated[
     Path, Parameter(name="FILE", help="Files of questions with their expected plans; YAML or JSON.")
@@ -81,10 +73,10 @@ def test_command(*files: Files, options: RecordOptions = RecordOptions()) -> int
     if not files:
         raise CommandError("usage", "FILE is missing.", "Name a file of plan tests.")
     read = [read_cases(path) for path in files]
-    results: list[tuple[Path, CaseResult]] = []
+    results: list[tuple[Path, runner.CaseResult]] = []
     for file in read:
         recorded = Recorded(file.path)
-        with open_for(
+        with runner.open_for(
             file,
             tools=options.tools or (),
             planner=options.planner,
@@ -105,10 +97,10 @@ def test_command(*files: Files, options: RecordOptions = RecordOptions()) -> int
     return (Exit.FAILED if failed else Exit.FINE).value
 
 
-def _write_junit(path: Path | None, results: Sequence[tuple[Path, CaseResult]]) -> None:
+def _write_junit(path: Path | None, results: Sequence[tuple[Path, runner.CaseResult]]) -> None:
     if path is not None:
         with writing(path):
-            path.write_text(junit(results), "utf-8")
+            path.write_text(runner.junit(results), "utf-8")
 
 
 async def _record(app: App, file: CaseFile, recorded: Recorded) -> None:
@@ -127,17 +119,17 @@ async def _record(app: App, file: CaseFile, recorded: Recorded) -> None:
 
 async def _tested(
     app: App, file: CaseFile, recorded: Recorded, options: TestOptions
-) -> Sequence[CaseResult]:
-    results: list[CaseResult] = []
+) -> Sequence[runner.CaseResult]:
+    results: list[runner.CaseResult] = []
     for case in file.cases:
-        result = await run_case(app, case, recorded, options.times)
+        result = await runner.run_case(app, case, recorded, options.times)
         results.append(result)
         if not options.as_json:
             print_result(result)
     return results
 
 
-def print_result(result: CaseResult) -> None:
+def print_result(result: runner.CaseResult) -> None:
     """Print whether a question has its plan, and the problems where it has not."""
     console, many = out(), len(result.problems)
     sign, style = ("✓", "green") if result.succeeded else ("✗", "bold red")
@@ -148,7 +140,7 @@ def print_result(result: CaseResult) -> None:
             console.print(Prose(f"    {line}"))
 
 
-def _to_json(path: Path, result: CaseResult) -> Json:
+def _to_json(path: Path, result: runner.CaseResult) -> Json:
     return {
         "file": str(path),
         "question": result.case.question,
@@ -216,15 +208,15 @@ def eval_command(*files: Files, options: EvalOptions = EvalOptions()) -> None:
                 )
     read += [each for path in options.data for each in read_data(path, options.rows, _DAY, note)]
     documents: list[dict[str, Json]] = []
-    cases: list[tuple[Path, CaseResult]] = []
+    cases: list[tuple[Path, runner.CaseResult]] = []
     for name, chosen, text in _variants(read, options.model or (), options.instructions):
-        results: list[tuple[Path, Measured]] = []
+        results: list[tuple[Path, runner.Measured]] = []
         for file in read:
             found = _asked(file, chosen, text, options)
             results += [(file.path, each) for each in found]
         documents.append(_document(name, chosen, text, results))
         for path, each in results:
-            case = CaseResult(each.case, (each.problems,), None, each.seconds)
+            case = runner.CaseResult(each.case, (each.problems,), None, each.seconds)
             cases.append((Path(f"{name}: {path}"), case))
         note(f"{printable(name)}: {len(results)} asked.")
     _write_junit(options.junit_file, cases)
@@ -252,9 +244,9 @@ def _variants(
 
 def _asked(
     file: CaseFile, model: str | None, instructions: str, options: TestOptions
-) -> list[Measured]:
+) -> list[runner.Measured]:
     recorded = Recorded(file.path)
-    with open_for(
+    with runner.open_for(
         file,
         tools=options.tools or (),
         planner=options.planner or ("llm" if model else None),
@@ -263,15 +255,15 @@ def _asked(
         on_note=note,
     ) as app:
 
-        async def ask_all() -> list[Measured]:
+        async def ask_all() -> list[runner.Measured]:
             every = [case for case in file.cases for _ in range(options.times)]
-            return [await measured(app, case, recorded) for case in every]
+            return [await runner.measured(app, case, recorded) for case in every]
 
         return asyncio.run(ask_all())
 
 
 def _document(
-    name: str, model: str | None, instructions: str, results: Sequence[tuple[Path, Measured]]
+    name: str, model: str | None, instructions: str, results: Sequence[tuple[Path, runner.Measured]]
 ) -> dict[str, Json]:
     """Return a model with a prompt, its figures, and the results of its questions."""
     every = [each for _, each in results]
@@ -292,13 +284,13 @@ def _document(
         "name": name,
         "model": model,
         "instructions": instructions,
-        **figures(every),
+        **runner.figures(every),
         **_used(every),
         "questions": questions,
     }
 
 
-def _used(results: Sequence[Measured]) -> dict[str, Json]:
+def _used(results: Sequence[runner.Measured]) -> dict[str, Json]:
     usage = total(each.usage for each in results)
     return {
         "seconds": sum(each.seconds for each in results),
