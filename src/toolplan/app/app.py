@@ -50,6 +50,7 @@ from toolplan.planners import Attempt, Planner, Question, Refusal
 from toolplan.policy import Policy
 from toolplan.policy.consent import Effect
 from toolplan.policy.execution_plan import ExecutionPlan
+from toolplan.schema.tool import Toolbox
 from toolplan.show import summary as summaries
 from toolplan.show.answer import InsightFunction
 from toolplan.show.plan_tree import effect_marks
@@ -109,7 +110,8 @@ class App:
             clock: seconds since the epoch.
             new_id: returns the name of a run.
         """
-        self.tools, self.planner, self.model = toolbox(tools), planner, model
+        self.tools: Toolbox = toolbox(tools)
+        self.planner, self.model = planner, model
         self.policy, self.limits, self.insights = policy, limits, tuple(insights)
         user = User() if user is None else user
         self.thresholds, self.tracker = user.settings.thresholds, user.tracker
