@@ -16,7 +16,7 @@ from toolplan.providers import ModelRequest, Text, Usage
 from toolplan.providers._base import UsageTracker, total
 from toolplan.providers._endpoint import Answered, CallFailed, Failure, Manner, Part
 from toolplan.providers._http import HttpEndpoint
-from toolplan.providers._limits import RetryPolicy, TextBounds, in_time, most_chars
+from toolplan.providers._limits import RetryPolicy, TextBounds, in_time
 from toolplan.providers._requests import is_closed
 from toolplan.providers._specs import read_spec
 
@@ -65,9 +65,8 @@ def test_a_repetition_is_found_whatever_stands_before_it(unit: str, before: str)
 
 def test_too_long_is_reported_at_the_first_piece_beyond() -> None:
     """L18."""
-    bounds = TextBounds(10)
-    assert [bounds.breach("12345") for _ in range(3)] == [None, None, "llm-too-long"]
-    assert most_chars(1_000) == 17_000
+    bounds, text = TextBounds(1_000), " ".join(map(str, range(10_000)))
+    assert [bounds.breach(text[:17_000]), bounds.breach("1")] == [None, "llm-too-long"]
 
 
 @pytest.mark.parametrize(
@@ -75,7 +74,7 @@ def test_too_long_is_reported_at_the_first_piece_beyond() -> None:
     [(1, 0.0, 0.25), (1, 1.0, 0.75), (2, 0.5, 1.0), (9, 1.0, 20.0), (10, 0.5, None)],
 )
 def test_pauses_grow_and_differ_by_chance(tried: int, chance: float, pause: float | None) -> None:
-    assert RetryPolicy(tries=10).pause_s(BUSY, tried, chance) == pause
+    assert RetryPolicy(tries=10, chance=lambda: chance).pause_s(BUSY, tried) == pause
 
 
 async def test_each_wait_has_its_own_bound_and_the_listener_has_none() -> None:

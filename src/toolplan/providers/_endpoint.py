@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from dataclasses import dataclass, field
-from typing import Final, Protocol, TypeAlias, cast
+from typing import Protocol, TypeAlias, cast
 
 from msgspec import Struct
 
@@ -13,9 +13,6 @@ from toolplan.base.errors import ToolplanError
 from toolplan.base.extensions import EntryPoint
 from toolplan.providers._base import ModelRequest, Text, Usage
 from toolplan.providers._specs import Spec
-
-_UNUSED: Final = Usage()
-_END: Final = object()
 
 
 class Answered(Struct, frozen=True):
@@ -87,10 +84,10 @@ class Failure(Struct, frozen=True):
 class CallFailed(ToolplanError):
     """A call to a model gave no whole reply. `spent` is its usage."""
 
-    def __init__(self, failure: Failure, spent: Usage = _UNUSED) -> None:
+    def __init__(self, failure: Failure, spent: Usage | None = None) -> None:
         super().__init__(failure.code, failure.reason, failure.help)
         self.failure = failure
-        self.spent = spent
+        self.spent = spent or Usage()
 
 
 def guarded_provider(entry: EntryPoint, offered: object) -> OpensEndpoint:
@@ -118,18 +115,18 @@ class _GuardedEndpoint:
         self._inner = inner
 
     async def ask(self, request: ModelRequest, *, constrained: bool) -> AsyncGenerator[Part]:
-        asked = cast("object", self._entry.call(self._inner.ask, request, constrained=constrained))
+        entry = self._entry
+        asked = cast("object", entry.call(self._inner.ask, request, constrained=constrained))
         if not isinstance(asked, AsyncGenerator):
-            raise self._entry.wrong("has an `ask` that is no async generator")
-        parts = cast("AsyncGenerator[object]", asked)
-        async with aclosing(parts):
-            while (part := await self._next(parts)) is not _END:
-                yield self._entry.returned(part, Text, Answered, type(None), by="ask")
-
-    async def _next(self, parts: AsyncGenerator[object]) -> object:
-        try:
-            return await anext(parts, _END)
-        except ToolplanError:
-            raise  # on purpose
-        except Exception as error:  # the code of another package may raise anything
-            raise self._entry.fault(error) from error
+            raise entry.wrong("has an `ask` that is no async generator")
+        async with aclosing(cast("AsyncGenerator[object]", asked)) as parts:
+            while True:
+                try:
+                    part = await anext(parts)
+                except StopAsyncIteration:
+                    return
+                except ToolplanError:
+                    raise  # on purpose
+                except Exception as error:  # the code of another package may raise anything
+                    raise entry.fault(error) from error
+                yield entry.returned(part, Text, Answered, type(None), by="ask")
