@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import uuid
 from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from contextlib import asynccontextmanager, suppress
 from functools import partial
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal, Self, TypeAlias
 
 from msgspec import Struct
 
@@ -158,7 +158,7 @@ class ApprovalNeeded(CallRefused):
         self.run = run
 
 
-class Runs(AbstractAsyncContextManager["Runs"]):
+class Runs:
     """The runs of a journal, and the active ones.
 
     As a context manager it waits for the active runs at the end; `stop` cancels them, and each can
@@ -175,14 +175,17 @@ class Runs(AbstractAsyncContextManager["Runs"]):
         timeout: float | None = None,
     ) -> None:
         app.run_options(LimitOptions.of(concurrency, timeout))  # a wrong limit is an error now
-        self._app = app
+        self.app = app
         self._journal = app.needed_journal()
-        self._by_values = approve == VALUES
-        self._approve = None if isinstance(approve, str) else approve
+        self.by_values = approve == VALUES
+        self.approve = None if isinstance(approve, str) else approve
         self._concurrency = concurrency
         self._timeout = timeout
         self._active: dict[str, ActiveRun] = {}
         self._asking = asyncio.Lock()
+
+    async def __aenter__(self) -> Self:
+        return self
 
     async def __aexit__(self, *error: object) -> None:
         if error[0] is not None:
@@ -221,12 +224,12 @@ class Runs(AbstractAsyncContextManager["Runs"]):
         Raises:
             CallRefused: the plan already waits for a person, or there are too many runs.
         """
-        ask = approve or self._approve
+        ask = approve or self.approve
         if taken.touches(plan.effects):
             if taken.steps.issuperset(plan.effects):
                 ask = approve_plan  # no effects remain
             values = values or ask is None  # a person sees the remaining calls
-        if plan.effects and (values or self._by_values):
+        if plan.effects and (values or self.by_values):
             return await self._start_by_values(plan, request, taken)
         if ask is not None or not plan.effects or needs_no_approval(plan):
             return self._start(plan, ask or _wait_for_person, request, taken)
@@ -234,7 +237,7 @@ class Runs(AbstractAsyncContextManager["Runs"]):
         async with self._asking, self._held():
             waiting = await in_thread(self._journal.waiting, plan.digest)
             if waiting is not None:  # asking again makes no second run
-                raise ApprovalNeeded(plan, waiting, self._app.tools)
+                raise ApprovalNeeded(plan, waiting, self.app.tools)
             active = self._start(plan, _wait_for_person, request, taken)
             await asyncio.wait({active.task})  # until the journal has it as waiting
         return active
@@ -276,7 +279,7 @@ class Runs(AbstractAsyncContextManager["Runs"]):
         name, progress = uuid.uuid4().hex, Progress(plan.plan, len(taken.events))
         quick = not plan.effects and [*map(known_calls, plan.plan.steps)] == [1]
         running = partial(
-            self._app.run, plan, run_id=name, approve=approve, done=taken.events, quick=quick
+            self.app.run, plan, run_id=name, approve=approve, done=taken.events, quick=quick
         )
         return self._begin(name, plan, progress, running, request)
 
@@ -310,12 +313,12 @@ class Runs(AbstractAsyncContextManager["Runs"]):
         progress = Progress(plan.plan)
         progress.catch_up(events)
         running = partial(
-            self._app.resume,
+            self.app.resume,
             name,
             allow=allow,
             deny=deny,
             reason=reason,
-            approve=VALUES if self._by_values else self._approve or _wait_for_person,
+            approve=VALUES if self.by_values else self.approve or _wait_for_person,
         )
         return self._begin(name, plan, progress, running, request)
 
@@ -332,7 +335,7 @@ class Runs(AbstractAsyncContextManager["Runs"]):
         try:
             return active.task.result()
         except _WaitsForPerson:
-            raise ApprovalNeeded(active.plan, active.run, self._app.tools) from None
+            raise ApprovalNeeded(active.plan, active.run, self.app.tools) from None
         except ApprovalRequired:
             raise CallRefused(
                 "approval-required",
@@ -388,8 +391,8 @@ class Runs(AbstractAsyncContextManager["Runs"]):
         if status in _OVER:
             message = f"The run is over, so there is nothing to cancel: it is {status.value}."
             raise CallRefused("run-over", message, _shown_by(name))
-        if await in_thread(self._app.workers.placed, name) is not None:
-            await self._app.workers.cancel(name, who="mcp")
+        if await in_thread(self.app.workers.placed, name) is not None:
+            await self.app.workers.cancel(name, who="mcp")
         else:
             await cancel_detached(name, journal=self._journal)
 
@@ -434,14 +437,14 @@ class Runs(AbstractAsyncContextManager["Runs"]):
         return active
 
     def _check_allowed(self, plan: ExecutionPlan) -> None:
-        allow = self._app.policy.allow
+        allow = self.app.policy.allow
         for step in plan.plan.steps:
             if allow is not None and step.tool not in allow:
                 message = f"The run uses the tool {step.tool!r}, which is not allowed here."
                 raise CallRefused("tool-not-allowed", message, _RESUME_ELSEWHERE)
 
     async def _plan_of(self, name: str) -> ExecutionPlan:
-        app = self._app
+        app = self.app
         try:
             return await in_thread(
                 lambda: plan_in(self._journal.record(name), app.tools, app.limits)
