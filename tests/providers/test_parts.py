@@ -14,11 +14,10 @@ from tests.providers.asking import ASKED, Body
 from toolplan.plan.path import Json
 from toolplan.providers import ModelRequest, Text, Usage
 from toolplan.providers._base import UsageTracker, total
-from toolplan.providers._endpoint import Answered, CallFailed, Failure, Manner, Part
+from toolplan.providers._endpoint import Answered, CallFailed, Failure, Manner, Part, read_spec
 from toolplan.providers._http import HttpEndpoint
 from toolplan.providers._limits import RetryPolicy, TextBounds, in_time
 from toolplan.providers._requests import is_closed
-from toolplan.providers._specs import read_spec
 
 BUSY = Failure("llm-unavailable", "It is busy.")
 

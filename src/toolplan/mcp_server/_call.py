@@ -11,7 +11,6 @@ from __future__ import annotations
 import asyncio
 import json
 import uuid
-from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import Any, Final, TypeAlias
@@ -19,7 +18,6 @@ from urllib.parse import urlsplit
 
 import anyio
 from mcp import MCPError
-from mcp.server import ServerRequestContext
 from mcp.types import (
     CallToolRequestParams,
     CallToolResult,
@@ -33,11 +31,9 @@ from mcp.types import (
 )
 from mcp.types.version import MODERN_PROTOCOL_VERSIONS
 
-from toolplan.app.app import App
-from toolplan.app.limits import Concurrency
 from toolplan.base.threads import in_thread
 from toolplan.events import Run, RunState
-from toolplan.mcp_server._plans import CALL, Plans
+from toolplan.mcp_server._plans import CALL
 from toolplan.mcp_server._reports import (
     MOST_OUTPUT,
     CallRefused,
@@ -47,9 +43,9 @@ from toolplan.mcp_server._reports import (
     run_report,
     short_name,
 )
-from toolplan.mcp_server._runs import ActiveRun, ApprovalNeeded, Runs, Values
+from toolplan.mcp_server._runs import ActiveRun, ApprovalNeeded, Backend, Request, Result
 from toolplan.plan.path import Json
-from toolplan.policy.approval import Approver, effect_steps, needs_no_approval, said_yes
+from toolplan.policy.approval import effect_steps, needs_no_approval, said_yes
 from toolplan.policy.consent import Effect, effects_of, needs_values
 from toolplan.policy.execution_plan import ExecutionPlan
 from toolplan.show.approval_view import approval_text
@@ -70,17 +66,12 @@ _IN_STUDIO: Final = "A plan has effects and waits for you. Look at them, and dec
 _MOST_SHOWN: Final = 20_000
 """The maximum size of a form, in characters; longer lists of effects are shown in a terminal."""
 
-_MOST_QUESTIONS: Final = 200
-
-Request: TypeAlias = ServerRequestContext[str, Any]
+_Answered: TypeAlias = Callable[[ElicitResult], Awaitable[Result]]
 _LISTED: Final = 20
 _BETWEEN_REPORTS_S: Final = 0.05
 _PERSON_S: Final = 300
 """Seconds that a call waits for a person who has opened the studio, without `wait_s`."""
 _LISTENS_S: Final = 0.3
-Result: TypeAlias = CallToolResult | InputRequiredResult
-GoesOn: TypeAlias = Callable[[ElicitResult], Awaitable[Result]]
-"""How a call goes on with the answer of its user."""
 
 
 def can_ask(request: Request) -> bool:
@@ -92,61 +83,6 @@ def can_ask(request: Request) -> bool:
 def _elicitation(request: Request) -> ElicitationCapability | None:
     able = request.session.client_capabilities
     return None if able is None else able.elicitation
-
-
-class Backend(Runs):
-    """The plans and runs of all clients over one app, and the questions to their users.
-
-    Use it with `async with`: at the end it waits for the active runs, or cancels them after an
-    exception. An answer counts once, for what was shown, in the request that was asked about.
-
-    Attributes:
-        app: plans and runs.
-        plans: what calls mean.
-        elicit: whether forms may ask for approvals, of plans or of calls with their values.
-        studio: the address of the studio, whose page of a run clients may open.
-    """
-
-    def __init__(
-        self,
-        app: App,
-        *,
-        approve: Approver | Values | None = None,
-        concurrency: Concurrency | None = None,
-        timeout: float | None = None,
-        elicit: bool = False,
-        studio: str | None = None,
-    ) -> None:
-        """Prepare plans and runs; the arguments are those of `serve`.
-
-        Raises:
-            ToolplanError: the app has no journal, or a limit is not valid.
-        """
-        super().__init__(app, approve=approve, concurrency=concurrency, timeout=timeout)
-        self.plans = Plans(app)
-        self.elicit = elicit
-        self.studio = studio
-        self._asked: OrderedDict[str, tuple[str, Call, GoesOn]] = OrderedDict()
-
-    def asked(self, params: CallToolRequestParams) -> tuple[Call, GoesOn, ElicitResult] | None:
-        """Return the call whose answer this one brings, and how it goes on; None without one."""
-        for key, answer in (params.input_responses or {}).items():
-            held = self._asked.pop(key, None)
-            if held and held[0] == _call_text(params) and isinstance(answer, ElicitResult):
-                return held[1], held[2], answer
-        return None
-
-    def hold(self, call: Call, params: CallToolRequestParams, goes_on: GoesOn) -> str:
-        """Keep how `call` goes on with the answer to a question; return the question's key."""
-        key = f"ask-{uuid.uuid4().hex}"
-        self._asked[key] = _call_text(params), call, goes_on
-        while len(self._asked) > _MOST_QUESTIONS:
-            self._asked.popitem(last=False)
-        return key
-
-
-def _call_text(params: CallToolRequestParams) -> str:
-    return json.dumps([params.name, params.arguments or {}], sort_keys=True)
 
 
 class Call:
@@ -170,9 +106,8 @@ class Call:
             ToolplanError: it cannot be carried out.
         """
         if (asked := self._backend.asked(self._params)) is not None:
-            call, goes_on, answer = asked
-            call._request, call.key = self._request, self.key
-            return await goes_on(answer)
+            goes_on, answer = asked
+            return await goes_on(self._request, answer)
         match self._params.name:
             case "search":
                 query, detail = (
@@ -299,7 +234,7 @@ class Call:
     def _fits_a_form(self, text: str) -> bool:
         return can_ask(self._request) and len(text) <= _MOST_SHOWN
 
-    async def _ask_in_form(self, text: str, yes: str, goes_on: GoesOn) -> Result:
+    async def _ask_in_form(self, text: str, yes: str, goes_on: _Answered) -> Result:
         """Ask for the `yes` to `text`."""
         fields: dict[str, Any] = {yes: {"type": "boolean", "title": _YES_TO[yes]}}
         if yes == MAKE_CALLS:
@@ -309,12 +244,17 @@ class Call:
         return await self._ask(shown, goes_on)
 
     async def _ask(
-        self, shown: ElicitRequestFormParams | ElicitRequestURLParams, goes_on: GoesOn
+        self, shown: ElicitRequestFormParams | ElicitRequestURLParams, goes_on: _Answered
     ) -> Result:
         """Ask the user, whose answer comes at once or, in newer protocols, with another request."""
         session, number = self._request.session, self._request.request_id
         if self._request.protocol_version in MODERN_PROTOCOL_VERSIONS:
-            key = self._backend.hold(self, self._params, goes_on)
+
+            async def later(request: Request, answer: ElicitResult) -> Result:
+                self._request, self.key = request, request_key(request, request.request_id)
+                return await goes_on(answer)
+
+            key = self._backend.hold(self._params, later)
             return InputRequiredResult(input_requests={key: ElicitRequest(params=shown)})
         if isinstance(shown, ElicitRequestFormParams):
             answer = await session.elicit_form(shown.message, shown.requested_schema, number)

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import uuid
-from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable, Sequence
+from collections import OrderedDict
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager, suppress
 from functools import partial
-from typing import Final, Literal, Self, TypeAlias
+from typing import Any, Final, Literal, Self, TypeAlias
 
+from mcp.server import ServerRequestContext
+from mcp.types import CallToolRequestParams, CallToolResult, ElicitResult, InputRequiredResult
 from msgspec import Struct
 
 from toolplan.app._approve import VALUES
@@ -35,7 +39,7 @@ from toolplan.events import (
     StepStarted,
     StepSucceeded,
 )
-from toolplan.mcp_server._plans import NOTHING, Taken
+from toolplan.mcp_server._plans import NOTHING, Plans, Taken
 from toolplan.mcp_server._reports import CallRefused, approval_help, effects_report, short_name
 from toolplan.plan.model import Plan
 from toolplan.policy.approval import (
@@ -68,7 +72,13 @@ _ASKING: Final = "asking"
 _LOOK_S: Final = 0.05
 _RESUME_ELSEWHERE: Final = "Resume it where it was started, with its own tools: `toolplan resume`."
 
+_MOST_QUESTIONS: Final = 200
+
 Values: TypeAlias = Literal["values"]
+Request: TypeAlias = ServerRequestContext[str, Any]
+Result: TypeAlias = CallToolResult | InputRequiredResult
+GoesOn: TypeAlias = Callable[[Request, ElicitResult], Awaitable[Result]]
+"""How a call goes on in a later request, with the answer of its user."""
 
 
 class Progress:
@@ -114,12 +124,6 @@ class Progress:
             case _:
                 pass
 
-    def catch_up(self, events: Iterable[Event]) -> None:
-        """Add the events from before the run was resumed."""
-        for event in events:
-            self.add(event)
-        self.stored.clear()
-
     def run(self) -> Run:
         """Return the run."""
         return self._folding.run()
@@ -158,12 +162,19 @@ class ApprovalNeeded(CallRefused):
         self.run = run
 
 
-class Runs:
-    """The runs of a journal, and the active ones.
+class Backend:
+    """The plans and runs of all clients over one app, and the questions to their users.
 
     As a context manager it waits for the active runs at the end; `stop` cancels them, and each can
     be resumed. All methods raise `ToolplanError` where there is no run of a name, or the journal
     cannot be read.
+
+    Attributes:
+        app: plans and runs.
+        plans: what calls mean.
+        by_values: whether a person approves calls with their values.
+        elicit: whether forms may ask for approvals, of plans or of calls with their values.
+        studio: the address of the studio, whose page of a run clients may open.
     """
 
     def __init__(
@@ -173,16 +184,46 @@ class Runs:
         approve: Approver | Values | None = None,
         concurrency: Concurrency | None = None,
         timeout: float | None = None,
+        elicit: bool = False,
+        studio: str | None = None,
     ) -> None:
+        """Prepare plans and runs; the arguments are those of `serve`.
+
+        Raises:
+            ToolplanError: the app has no journal, or a limit is not valid.
+        """
         app.run_options(LimitOptions.of(concurrency, timeout))  # a wrong limit is an error now
         self.app = app
-        self._journal = app.needed_journal()
+        self.plans = Plans(app)
         self.by_values = approve == VALUES
-        self.approve = None if isinstance(approve, str) else approve
+        self.elicit = elicit
+        self.studio = studio
+        self._journal = app.needed_journal()
+        self._approve = None if isinstance(approve, str) else approve
         self._concurrency = concurrency
         self._timeout = timeout
         self._active: dict[str, ActiveRun] = {}
         self._asking = asyncio.Lock()
+        self._asked: OrderedDict[str, tuple[str, GoesOn]] = OrderedDict()
+
+    def asked(self, params: CallToolRequestParams) -> tuple[GoesOn, ElicitResult] | None:
+        """Return how an earlier call goes on with the answer that this one brings, if it does.
+
+        An answer counts once, for what was shown, in the call that was asked about.
+        """
+        for key, answer in (params.input_responses or {}).items():
+            text, goes_on = self._asked.pop(key, ("", None))
+            if goes_on and text == _call_text(params) and isinstance(answer, ElicitResult):
+                return goes_on, answer
+        return None
+
+    def hold(self, params: CallToolRequestParams, goes_on: GoesOn) -> str:
+        """Keep how a call goes on with the answer to a question; return the question's key."""
+        key = f"ask-{uuid.uuid4().hex}"
+        self._asked[key] = _call_text(params), goes_on
+        while len(self._asked) > _MOST_QUESTIONS:
+            self._asked.popitem(last=False)
+        return key
 
     async def __aenter__(self) -> Self:
         return self
@@ -224,13 +265,20 @@ class Runs:
         Raises:
             CallRefused: the plan already waits for a person, or there are too many runs.
         """
-        ask = approve or self.approve
+        ask = approve or self._approve
         if taken.touches(plan.effects):
             if taken.steps.issuperset(plan.effects):
                 ask = approve_plan  # no effects remain
             values = values or ask is None  # a person sees the remaining calls
         if plan.effects and (values or self.by_values):
-            return await self._start_by_values(plan, request, taken)
+            async with self._asking:
+                for active in self._active.values():
+                    if active.plan.digest == plan.digest:
+                        return active
+                name = await in_thread(self._journal.waiting, plan.digest)
+                if name is not None:
+                    return await self.resume(name, request=request)
+                return self._start(plan, VALUES, request, taken)
         if ask is not None or not plan.effects or needs_no_approval(plan):
             return self._start(plan, ask or _wait_for_person, request, taken)
         # of ten requests at once, also to other servers, nine find the run of the first
@@ -259,19 +307,6 @@ class Runs:
             yield
         finally:  # also a lock that a thread takes for a cancelled request
             holding.add_done_callback(release)
-
-    async def _start_by_values(
-        self, plan: ExecutionPlan, request: object, taken: Taken
-    ) -> ActiveRun:
-        """Start a run whose calls are approved with their values, or return the one that waits."""
-        async with self._asking:
-            for active in self._active.values():
-                if active.plan.digest == plan.digest:
-                    return active
-            name = await in_thread(self._journal.waiting, plan.digest)
-            if name is not None:
-                return await self.resume(name, request=request)
-            return self._start(plan, VALUES, request, taken)
 
     def _start(
         self, plan: ExecutionPlan, approve: Approver | str, request: object, taken: Taken
@@ -303,7 +338,11 @@ class Runs:
         """
         name = await in_thread(self._journal.find, prefix)
         plan = await self._plan_of(name)
-        self._check_allowed(plan)
+        allowed = self.app.policy.allow
+        for step in plan.plan.steps:
+            if allowed is not None and step.tool not in allowed:
+                message = f"The run uses the tool {step.tool!r}, which is not allowed here."
+                raise CallRefused("tool-not-allowed", message, _RESUME_ELSEWHERE)
         events = await in_thread(self._journal.events, name)
         if name in self._active:  # perhaps another request was faster
             if allow or deny:
@@ -311,14 +350,16 @@ class Runs:
                 raise CallRefused("busy", message, _shown_by(name))
             return self._active[name]
         progress = Progress(plan.plan)
-        progress.catch_up(events)
+        for event in events:
+            progress.add(event)
+        progress.stored.clear()
         running = partial(
             self.app.resume,
             name,
             allow=allow,
             deny=deny,
             reason=reason,
-            approve=VALUES if self.by_values else self.approve or _wait_for_person,
+            approve=VALUES if self.by_values else self._approve or _wait_for_person,
         )
         return self._begin(name, plan, progress, running, request)
 
@@ -398,16 +439,15 @@ class Runs:
 
     def answered(self, request: object) -> None:
         """Forget `request`: after its answer it cannot cancel its run."""
-        for active in self._of_request(request):
-            active.request = None
+        for active in self._active.values():
+            if active.request == request:
+                active.request = None
 
     def cancel_request(self, request: object) -> None:
         """Cancel the run that `request` started, if it is active; it can be resumed."""
-        for active in self._of_request(request):
-            active.task.cancel()
-
-    def _of_request(self, request: object) -> list[ActiveRun]:
-        return [each for each in self._active.values() if each.request == request]
+        for active in self._active.values():
+            if active.request == request:
+                active.task.cancel()
 
     def _begin(
         self,
@@ -436,13 +476,6 @@ class Runs:
         task.add_done_callback(over)
         return active
 
-    def _check_allowed(self, plan: ExecutionPlan) -> None:
-        allow = self.app.policy.allow
-        for step in plan.plan.steps:
-            if allow is not None and step.tool not in allow:
-                message = f"The run uses the tool {step.tool!r}, which is not allowed here."
-                raise CallRefused("tool-not-allowed", message, _RESUME_ELSEWHERE)
-
     async def _plan_of(self, name: str) -> ExecutionPlan:
         app = self.app
         try:
@@ -451,6 +484,10 @@ class Runs:
             )
         except CannotRun as error:
             raise CallRefused("cannot-run", str(error), _RESUME_ELSEWHERE) from None
+
+
+def _call_text(params: CallToolRequestParams) -> str:
+    return json.dumps([params.name, params.arguments or {}], sort_keys=True)
 
 
 def _shown_by(run: str) -> str:

@@ -35,9 +35,9 @@ from toolplan.app.settings import home
 from toolplan.base.errors import ToolplanError
 from toolplan.base.extras import own_version
 from toolplan.base.threads import in_thread
-from toolplan.mcp_server._call import Backend, Call, Request, request_key, result
+from toolplan.mcp_server._call import Call, request_key, result
 from toolplan.mcp_server._reports import CallRefused, error_report, left_out, sources_line
-from toolplan.mcp_server._runs import Values
+from toolplan.mcp_server._runs import Backend, Request, Values
 from toolplan.mcp_server.http.guard import Guard, Rules
 from toolplan.mcp_server.http.serving import checked_rules, kept_secret, serve_http
 from toolplan.plan.diagnostics import did_you_mean, near

@@ -25,9 +25,9 @@ from toolplan.providers._endpoint import (
     Manner,
     OpensEndpoint,
     Part,
+    Spec,
 )
-from toolplan.providers._parameters import SETTABLE
-from toolplan.providers._specs import Spec
+from toolplan.providers._requests import SETTABLE
 
 __all__ = [
     "SETTABLE",

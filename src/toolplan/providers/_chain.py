@@ -34,11 +34,13 @@ from toolplan.providers._endpoint import (
     Failure,
     Manner,
     OpensEndpoint,
+    Spec,
     guarded_provider,
+    origin,
+    read_spec,
 )
 from toolplan.providers._errors import CHANGE, LATER, key_setting
 from toolplan.providers._limits import RetryPolicy, TextBounds, in_time
-from toolplan.providers._specs import Spec, origin, read_spec
 
 _RETRYABLE: Final = frozenset(("llm-rate-limit", "llm-stream-cut", "llm-unavailable"))
 """Failures after which the same model may answer, after a pause."""

@@ -16,7 +16,15 @@ import httpx2
 from msgspec.structs import replace
 
 from toolplan.providers._base import ModelRequest, Text, Usage
-from toolplan.providers._endpoint import Answered, CallFailed, Failure, Manner, Part
+from toolplan.providers._endpoint import (
+    ADDRESSES,
+    Answered,
+    CallFailed,
+    Failure,
+    Manner,
+    Part,
+    Spec,
+)
 from toolplan.providers._errors import (
     CHANGE,
     ErrorObject,
@@ -27,10 +35,8 @@ from toolplan.providers._errors import (
     without_key,
 )
 from toolplan.providers._limits import timed_out
-from toolplan.providers._parameters import Changes
 from toolplan.providers._reply import ReplyReader, broken_off
-from toolplan.providers._requests import Written, written
-from toolplan.providers._specs import ADDRESSES, Spec
+from toolplan.providers._requests import Changes, Written, written
 
 _LOOPBACK: Final = frozenset(("localhost", "127.0.0.1", "::1"))
 _FIRST_REDIRECT: Final = 300
@@ -90,7 +96,8 @@ class HttpEndpoint:
             changes = self._changes.after(status, error.message, error.param, sent.body)
             if changes is not None:
                 self._changes = changes
-                failure = call.rejected(error)
+                reason = f"{spec.name} rejected the request{call.said(error)}."
+                failure = Failure("llm-request", reason, CHANGE, changed=True)
         spent = replace(content.usage, cost_usd=cost_usd(spec, content.model, content.usage))
         if failure is not None:
             raise CallFailed(replace(failure, reason=without_key(failure.reason, key)), spent)
@@ -174,7 +181,7 @@ class _Call:
             return reader.fault(name)
         elif error.code.isdigit() and len(error.code) == 3:
             status = int(error.code)
-        said = self._said(error)
+        said = self.said(error)
         if not reader.too_long:
             self.refusal = (status, error)
             constrained = "response_format" in self._sent.body or "output_config" in self._sent.body
@@ -187,12 +194,8 @@ class _Call:
         reason = f"{name} answered with something that is no reply of a model{said}."
         return Failure("llm-bad-response", reason, CHANGE)
 
-    def rejected(self, error: ErrorObject) -> Failure:
-        """Return the failure of a request that is repeated without the refused parameter."""
-        reason = f"{self._spec.name} rejected the request{self._said(error)}."
-        return Failure("llm-request", reason, CHANGE, changed=True)
-
-    def _said(self, error: ErrorObject) -> str:
+    def said(self, error: ErrorObject) -> str:
+        """Return the words of an error, as the end of a sentence."""
         # The key goes before the text is cut: a part of it would not be seen.
         return quoted(without_key(error.message, self._key))
 
