@@ -25,7 +25,7 @@ from toolplan.schema.tool import OutcomeUnknown, ToolError
 from toolplan.tools.mcp._http import NO_ACCESS
 from toolplan.tools.mcp._link import Called, Link, Progress, Terms
 from toolplan.tools.mcp._listing import Listing, ListingError
-from toolplan.tools.mcp._oauth import Access
+from toolplan.tools.mcp._oauth import Access, access_to
 from toolplan.tools.mcp._results import Result, result_of
 from toolplan.tools.mcp._wire import DELIVERY, Delivery, clean, reason_of, words_of
 from toolplan.tools.mcp.notices import ServerLost, ToolRefused
@@ -82,8 +82,8 @@ class Owner:
         self._report = terms.report
         self._mask = Mask(() if isinstance(server, LocalServer) else server.secrets)
         self._access: Access | None = None
-        if isinstance(server, HttpServer) and not server.has_own_header:
-            self._access = Access(name, server, self._mask, terms.sign_ins, terms.asks)
+        if isinstance(server, HttpServer):
+            self._access = access_to(name, server, self._mask, terms.sign_ins, terms.asks)
         self._timeout_s = terms.timeout_s if server.timeout_s is None else server.timeout_s
         is_process = isinstance(server, StdioServer)
         idle_s = server.idle_s if is_process and server.idle_s is not None else terms.idle_s
