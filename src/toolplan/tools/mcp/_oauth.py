@@ -179,29 +179,22 @@ class Access(OAuthClientProvider):
         self, request: httpx2.Request, inner: httpx2.AsyncBaseTransport
     ) -> httpx2.Response:
         """Return the answer to `request`, sent with a token of the server over `inner`."""
+        url, server, is_second = request.url, httpx2.URL(self._server.url), False
         token = await self._token(request, inner)
-        response = await self._sent(request, inner, token)
-        if not self._is_refusal(request, response):
-            return response
-        refusal = await whole(response, request, MAX_ANSWER_BYTES)
-        token = await self._token(request, inner, refusal, token)
-        if token is not None:
-            response = await self._sent(request, inner, token)
+        while True:
+            if token is not None and (url.scheme, url.netloc) == (server.scheme, server.netloc):
+                self._hide([token])
+                request.headers["Authorization"] = f"Bearer {token}"
+            response = await inner.handle_async_request(request)
             if not self._is_refusal(request, response):
                 return response
             refusal = await whole(response, request, MAX_ANSWER_BYTES)
+            if is_second or (token := await self._token(request, inner, refusal, token)) is None:
+                break
+            is_second = True
         if (why := self._refused(refusal)) is None:
             return refusal
         raise why
-
-    async def _sent(
-        self, request: httpx2.Request, inner: httpx2.AsyncBaseTransport, token: str | None
-    ) -> httpx2.Response:
-        url, server = request.url, httpx2.URL(self._server.url)
-        if token is not None and (url.scheme, url.netloc) == (server.scheme, server.netloc):
-            self._hide([token])
-            request.headers["Authorization"] = f"Bearer {token}"
-        return await inner.handle_async_request(request)
 
     def _hide(self, secrets: Iterable[str]) -> None:
         """Have `secrets` shown nowhere; the long ones not in results either."""
@@ -216,14 +209,6 @@ class Access(OAuthClientProvider):
         if response.status_code == 403:
             return extract_field_from_www_auth(response, "error") == "insufficient_scope"
         return response.status_code == 401
-
-    def _may_ask(self) -> bool:
-        """Return whether new tokens may be asked for: a person only once."""
-        if self._is_machine:
-            return True
-        may_ask = self._asks is not None and not self._has_asked
-        self._has_asked |= may_ask
-        return may_ask
 
     def _failure(self, error: Exception, answer: str) -> NotAuthorised:
         """Return why there is no token: of an `answer` only its status and its code."""
@@ -303,14 +288,13 @@ class Access(OAuthClientProvider):
                     answer = await self._asked(outgoing, inner)
                     if answer.status_code >= 400:
                         failed = f"HTTP {answer.status_code}{refusal_code(answer.content)}"
-                elif (
-                    refusal is None
-                    or (refusal.status_code == 401 and self.token is not None)
-                    or not self._may_ask()
-                ):
+                elif refusal is None or (refusal.status_code == 401 and self.token is not None):
                     return
-                else:
+                elif self._is_machine or (self._asks is not None and not self._has_asked):
+                    self._has_asked = not self._is_machine  # a person is asked once
                     answer, refusal = refusal, None
+                else:
+                    return
                 outgoing = await flow.asend(answer)
         except StopAsyncIteration:
             return
