@@ -50,7 +50,7 @@ from toolplan.policy.consent import Effect, effects_of, needs_values
 from toolplan.policy.execution_plan import ExecutionPlan
 from toolplan.show.approval_view import approval_text
 from toolplan.show.effects_view import effects_text
-from toolplan.tools.mcp.media import MEDIA
+from toolplan.tools.mcp.results import MEDIA
 
 RUN_IT: Final = "run_it"
 MAKE_CALLS: Final = "make_calls"

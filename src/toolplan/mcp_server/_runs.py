@@ -109,30 +109,28 @@ class Progress:
         match event:
             case StepStarted(step=step, items=items):
                 self._items[step] = max(items or 0, 1)
-                self._grow(step, _BEGUN, "started")
+                share, words = _BEGUN, "started"
             case ItemEnded(step=step):
                 known = self._shares.get(step, _BEGUN)
-                share = known + (_NEARLY - _BEGUN) / self._items.get(step, 1)
-                self._grow(step, min(share, _NEARLY), "next item")
+                share = min(known + (_NEARLY - _BEGUN) / self._items.get(step, 1), _NEARLY)
+                words = "next item"
             case StepProgressed(step=step, done=done, total=total, message=message):
                 part = min(max(done / total, 0.0), 1.0) if total else 0.0
-                self._grow(step, _BEGUN + (_NEARLY - _BEGUN) * part, message or "running")
+                share, words = _BEGUN + (_NEARLY - _BEGUN) * part, message or "running"
             case StepFailed(step=step, failure=failure):
-                self._grow(step, 1.0, f"failed: {failure.message}")
-            case StepSucceeded() | StepSkipped() | StepCancelled():
-                self._grow(event.step, 1.0, _ENDS[type(event)])
+                share, words = 1.0, f"failed: {failure.message}"
+            case StepSucceeded(step=step) | StepSkipped(step=step) | StepCancelled(step=step):
+                share, words = 1.0, _ENDS[type(event)]
             case _:
-                pass
-
-    def run(self) -> Run:
-        """Return the run."""
-        return self._folding.run()
-
-    def _grow(self, step: str, share: float, words: str) -> None:
+                return
         if step in self._tools and share > self._shares.get(step, 0.0):
             self._shares[step] = share
             self.done = max(self.done, sum(self._shares.values()))
             self.message = f"{step} ({self._tools[step]}): {words}"[:_MOST_WORDS]
+
+    def run(self) -> Run:
+        """Return the run."""
+        return self._folding.run()
 
 
 class ActiveRun(Struct, eq=False):

@@ -14,8 +14,8 @@ from toolplan.plan.path import Json
 from toolplan.schema.tool import Arguments, Call, Toolbox
 from toolplan.tools.mcp._listing import Listing, Page, read_listing
 from toolplan.tools.mcp._owner import Target
-from toolplan.tools.mcp._results import unwrapped_schema
 from toolplan.tools.mcp._wire import LISTING, Interceptor, answer_to, clean
+from toolplan.tools.mcp.results import unwrapped_schema
 from toolplan.tools.mcp.source import clean_schema, tools_of
 from toolplan.tools.secrets import Mask
 

@@ -24,9 +24,9 @@ from toolplan.tools.mcp._http import NO_ACCESS
 from toolplan.tools.mcp._link import Called, Link, Progress, Terms
 from toolplan.tools.mcp._listing import Listing, ListingError
 from toolplan.tools.mcp._oauth import Access, access_to
-from toolplan.tools.mcp._results import Result, result_of
 from toolplan.tools.mcp._wire import DELIVERY, Delivery, clean, reason_of, words_of
 from toolplan.tools.mcp.notices import ServerLost, ToolRefused
+from toolplan.tools.mcp.results import Result, result_of
 from toolplan.tools.mcp.servers import HttpServer, LocalServer, Server, StdioServer
 from toolplan.tools.secrets import Mask
 

@@ -41,9 +41,9 @@ from toolplan.tools.mcp._link import OnEvent, Terms
 from toolplan.tools.mcp._listing import Listing
 from toolplan.tools.mcp._oauth import Redirects
 from toolplan.tools.mcp._owner import Owner, Target, Unreachable
-from toolplan.tools.mcp._results import has_room, unwrapped_schema
 from toolplan.tools.mcp._wire import clean
 from toolplan.tools.mcp.notices import ToolRefused
+from toolplan.tools.mcp.results import has_room, unwrapped_schema
 from toolplan.tools.mcp.servers import Server
 from toolplan.tools.mcp.sign_ins import SignIns
 from toolplan.tools.pins import SourcedTool
