@@ -22,13 +22,12 @@ from toolplan.providers._requests import is_closed
 BUSY = Failure("llm-unavailable", "It is busy.")
 
 
-def test_a_tracker_sums_up_by_model() -> None:
+def test_a_tracker_sums_up() -> None:
     tracker = UsageTracker()
     for model, spent in [("a", Usage(0, 1, 2, 0.5)), ("b", Usage(0, 3, 4)), ("a", Usage(0, 5, 6))]:
         tracker.begin(model)
-        tracker.end(model, spent)
+        tracker.end(spent)
     assert tracker.usage == Usage(3, 9, 12, 0.5)
-    assert tracker.by_model == {"a": Usage(2, 6, 8, 0.5), "b": Usage(1, 3, 4)}
 
 
 def test_the_sum_of_nothing_costs_nothing_that_is_known() -> None:

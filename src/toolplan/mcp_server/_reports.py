@@ -254,8 +254,7 @@ def help_(run: Run) -> str | None:
         case RunState.CANCELLED:
             return f"`runs` with run {short!r} and action resume continues it."
         case RunState.WAITING:
-            steps = [*dict.fromkeys(each.step for each in run.waiting)]
-            return values_help(short, steps) if steps else approval_help(short)
+            return person_help(short, [*dict.fromkeys(each.step for each in run.waiting)])
         case RunState.IN_DOUBT:
             return _doubt_help(run, short)
         case RunState.FAILED:
@@ -264,19 +263,15 @@ def help_(run: Run) -> str | None:
             return None
 
 
-def approval_help(run: str) -> str:
-    """Return how a person approves the waiting `run`, having seen its effects."""
-    return _person_help(run, "A model cannot approve.", "the effects")
-
-
-def values_help(run: str, steps: Sequence[str]) -> str:
-    """Return how a person decides about the calls of `steps` that wait with their values."""
-    shown = ", ".join(steps[:_MOST_STEPS])
-    message = f"Calls of {shown} wait with their values (`calls_waiting` of each step), and a model"
-    return _person_help(run, f"{message} cannot approve them.", "each call")
-
-
-def _person_help(run: str, said: str, shown: str) -> str:
+def person_help(run: str, steps: Sequence[str] = ()) -> str:
+    """Return how a person approves the waiting `run`, or the calls of `steps` with their values."""
+    said, shown = "A model cannot approve.", "the effects"
+    if steps:
+        said = (
+            f"Calls of {', '.join(steps[:_MOST_STEPS])} wait with their values (`calls_waiting` of"
+            " each step), and a model cannot approve them."
+        )
+        shown = "each call"
     return (
         f"{said} A person decides in the studio, or in a terminal, where this command shows"
         f" {shown}, and asks: {terminal_command('resume', run)}\nThen `runs` with run {run!r} has"

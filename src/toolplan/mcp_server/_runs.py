@@ -40,7 +40,7 @@ from toolplan.events import (
     StepSucceeded,
 )
 from toolplan.mcp_server._plans import NOTHING, Plans, Taken
-from toolplan.mcp_server._reports import CallRefused, approval_help, effects_report, short_name
+from toolplan.mcp_server._reports import CallRefused, effects_report, person_help, short_name
 from toolplan.plan.model import Plan
 from toolplan.policy.approval import (
     Approval,
@@ -154,7 +154,7 @@ class ApprovalNeeded(CallRefused):
         super().__init__(
             "approval-required",
             "The plan has effects and was not run: it waits for the approval of a person.",
-            approval_help(short_name(run)),
+            person_help(short_name(run)),
             {"run": run, "digest": plan.digest, "effects": effects_report(plan, tools)},
         )
         self.run = run

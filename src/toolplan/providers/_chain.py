@@ -181,7 +181,7 @@ class Chain:
                 return
             except CallFailed as error:
                 failure = attempts.latest = error.failure
-                self._settle(link, attempts, error.spent)
+                self._settle(attempts, error.spent)
             finally:
                 self._tracker.ended()
             link.record(self._retry_policy.clock(), failed=failure.code in _OF_THE_ENDPOINT)
@@ -240,7 +240,7 @@ class Chain:
                         yield part
                     case Answered(spent) if has_words:
                         # Recorded first: the caller may close this generator after the end.
-                        self._settle(link, attempts, spent)
+                        self._settle(attempts, spent)
                         link.record(self._retry_policy.clock(), failed=False)
                         link.plain |= attempts.latest is not None and attempts.latest.schema
                         yield Ended(link.name, attempts.usage)
@@ -250,8 +250,8 @@ class Chain:
                     case _:
                         pass  # a sign of life
 
-    def _settle(self, link: Link, attempts: _Attempts, spent: Usage) -> None:
-        self._tracker.end(link.name, spent)
+    def _settle(self, attempts: _Attempts, spent: Usage) -> None:
+        self._tracker.end(spent)
         attempts.usage = total((attempts.usage, replace(spent, calls=0)))
 
     def _pause_s(

@@ -59,10 +59,6 @@ class HttpEndpoint:
         self._transport = transport
         self._changes = Changes(manner.left_out)
 
-    def __repr__(self) -> str:
-        """Name the model, and no key."""
-        return f"HttpEndpoint({self._spec.name!r})"
-
     async def ask(self, request: ModelRequest, *, constrained: bool) -> AsyncGenerator[Part]:
         """Make one HTTP call.
 
