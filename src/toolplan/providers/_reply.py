@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from codecs import BOM_UTF8
+from collections.abc import Mapping
 from contextlib import suppress
 from typing import Final, cast
 
@@ -202,6 +203,8 @@ class ReplyReader(Struct):
         oddity: why this is not a reply of a model; empty where that is not known.
         body: the body, unless it is a stream.
         content: the content of the reply so far.
+        status: of HTTP; 0 before the answer.
+        headers: of the answer.
     """
 
     streamed: bool
@@ -214,6 +217,8 @@ class ReplyReader(Struct):
     body: bytearray = field(default_factory=bytearray)
     content: ReplyContent = field(default_factory=ReplyContent)
     events: Events = field(default_factory=Events)
+    status: int = 0
+    headers: Mapping[str, str] = {}
 
     @property
     def too_long(self) -> bool:

@@ -179,8 +179,8 @@ class Access(OAuthClientProvider):
         self, request: httpx2.Request, inner: httpx2.AsyncBaseTransport
     ) -> httpx2.Response:
         """Return the answer to `request`, sent with a token of the server over `inner`."""
-        url, server, is_second = request.url, httpx2.URL(self._server.url), False
-        token = await self._token(request, inner)
+        url, server = request.url, httpx2.URL(self._server.url)
+        token, is_second = await self._token(request, inner), False
         while True:
             if token is not None and (url.scheme, url.netloc) == (server.scheme, server.netloc):
                 self._hide([token])
