@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from toolplan.app.settings import TABLES, VARIABLES, ModelSettings, source_tables
+from toolplan.providers._endpoint import KEYED, Spec
 from toolplan.providers._errors import key_setting
-from toolplan.providers._specs import KEYED, Spec
 
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs/settings.md").read_text("utf-8")

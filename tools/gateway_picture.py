@@ -22,7 +22,7 @@ from rich.markup import escape
 
 import toolplan
 from toolplan.mcp_server import Backend, make_server
-from toolplan.mcp_server._terminal_command import terminal_command
+from toolplan.mcp_server._reports import terminal_command
 from toolplan.testing import ScriptedPlanner
 from toolplan_demo import demo_tools
 

@@ -11,7 +11,7 @@ import toolplan
 from tests.cli.calls import Call
 from toolplan.app.resume import maker_of
 from toolplan.cli._approval import ValuesQuestion
-from toolplan.mcp_server._reports import approval_help, values_help
+from toolplan.mcp_server._reports import person_help
 from toolplan.policy.approval import made_by
 from toolplan.policy.consent import effects_of
 from toolplan.schema.tool import Effects
@@ -133,7 +133,7 @@ def test_the_word_that_is_shown_is_typed_and_y_is_not_enough(
 
 
 def test_no_page_for_clients_teaches_an_option_that_approves() -> None:
-    for text in (approval_help("ab"), values_help("ab", ["mail"])):
+    for text in (person_help("ab"), person_help("ab", ["mail"])):
         assert "--yes" not in text
         assert "--allow" not in text
         assert "--approve " not in text

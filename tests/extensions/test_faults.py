@@ -22,8 +22,7 @@ from toolplan.planners import Draft, DraftText, Question, Remembering
 from toolplan.planners.context import PlannerContext
 from toolplan.planners.guarded import guarded_factory
 from toolplan.providers import Message, ModelRequest
-from toolplan.providers._endpoint import Endpoint, Manner, guarded_provider
-from toolplan.providers._specs import Spec
+from toolplan.providers._endpoint import Endpoint, Manner, Spec, guarded_provider
 from toolplan.schema.tool import Effects, Tool, Toolbox, ToolObjectError
 from toolplan.tools import OpenedTools, SourceContext, ToolSource
 from toolplan.tools.named import guarded_source, guarded_tool

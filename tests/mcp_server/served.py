@@ -20,8 +20,7 @@ from mcp.types import (
 
 from toolplan import App, Effects, Journal, Toolbox
 from toolplan.mcp_server import Backend, make_server
-from toolplan.mcp_server._call import Call, GoesOn, Questions
-from toolplan.mcp_server._runs import Runs, Values
+from toolplan.mcp_server._runs import Values
 from toolplan.plan.path import Json
 from toolplan.planners import Planner
 from toolplan.policy.approval import Approver
@@ -89,10 +88,9 @@ class Served:
     """A server, and what it works with."""
 
     server: Server[str]
-    runs: Runs
+    runs: Backend
     journal: Journal
     toolbox: Toolbox
-    questions: Questions[tuple[Call, GoesOn]]
 
     async def call(self, tool: str, /, **arguments: Any) -> Any:
         """Call a tool as a client of its own does, and give the structured content."""
@@ -137,7 +135,7 @@ async def serving(
         app = App(toolbox, planner or ScriptedPlanner("{}"), journal=journal, **options)
         async with Backend(app, approve=approve, elicit=elicit, studio=studio) as backend:
             server = make_server(backend)
-            yield Served(server, backend.runs, journal, toolbox, backend.questions)
+            yield Served(server, backend, journal, toolbox)
 
 
 def in_loop(work: Callable[[], Awaitable[T]]) -> T:

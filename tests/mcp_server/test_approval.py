@@ -13,7 +13,7 @@ from mcp import Client
 from tests.mcp_server.served import READS, SAID, WRITES, Action, Era, Person, scripted, serving
 from toolplan import Approval, Decided, ExecutionPlan, Policy, approve, resume
 from toolplan.events import RunState
-from toolplan.mcp_server._terminal_command import terminal_command
+from toolplan.mcp_server._reports import terminal_command
 from toolplan.plan.path import Json
 from toolplan.schema.tool import Effects, OutcomeUnknown
 from toolplan.storage.journal import Journal, JournalError

@@ -178,13 +178,13 @@ async def forge(how: Forged, key: str, client: Client, other: Client) -> None:
 async def asked_key(served: Served, client: Client) -> str:
     """Return the key of a question that was asked, as a model could see it."""
     seen: list[str] = []
-    take = served.questions.answered
+    take = served.runs.asked
 
     def look(params: CallToolRequestParams) -> object:
         seen.extend(params.input_responses or {})
         return take(params)
 
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(served.questions, "answered", look)
+        patched.setattr(served.runs, "asked", look)
         await client.call_tool("run", {"plan": SAID})
     return seen[0]

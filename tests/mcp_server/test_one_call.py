@@ -15,8 +15,7 @@ from toolplan.policy import parse_policy
 from toolplan.schema.tool import ToolError
 from toolplan.storage.journal._sqlite import FileDriver
 from toolplan.testing import Gives, Raises, ScriptedTools
-from toolplan.tools.mcp._results import result_of
-from toolplan.tools.mcp.media import RecentMedia
+from toolplan.tools.mcp.results import RecentMedia, result_of
 
 READ: dict[str, Any] = {"id": "look", "tool": "people", "args": {"team": "red"}}
 

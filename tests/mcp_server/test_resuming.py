@@ -10,7 +10,7 @@ from mcp.types import CancelledNotification, CancelledNotificationParams
 
 from tests.mcp_server.served import READS, SAID, Served, content, scripted, serving
 from toolplan.events import RunState
-from toolplan.mcp_server._runs import MOST_RUNS, Runs
+from toolplan.mcp_server._runs import MOST_RUNS, Backend
 from toolplan.plan.path import Json
 from toolplan.testing import Gives, Hangs, ScriptedTools
 
@@ -238,7 +238,7 @@ async def test_leaving_by_an_error_cancels_what_is_under_way(tmp_path: Path) -> 
     class Bug(Exception):
         pass
 
-    async def _broken(runs: Runs, served: Served) -> None:
+    async def _broken(runs: Backend, served: Served) -> None:
         async with runs:
             await served.call("run", plan=TWO, wait_s=0)
             raise Bug

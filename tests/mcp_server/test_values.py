@@ -10,7 +10,7 @@ from mcp.types import ElicitRequestParams, ElicitResult
 
 from tests.mcp_server.served import WRITES, Action, Era, Person, error, scripted, serving
 from toolplan import Effects, resume
-from toolplan.mcp_server._terminal_command import terminal_command
+from toolplan.mcp_server._reports import terminal_command
 from toolplan.plan.path import Json
 from toolplan.policy.consent import Consent
 from toolplan.testing import Gives

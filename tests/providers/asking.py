@@ -10,6 +10,7 @@ from functools import partial
 from typing import Any, Final, TypedDict, Unpack
 
 import httpx2
+from msgspec.structs import replace
 
 from tests.doubles.model_replies import Received, Script
 from tests.doubles.model_server import ScriptedModelServer
@@ -29,7 +30,7 @@ from toolplan.providers import (
 from toolplan.providers._base import UsageTracker
 from toolplan.providers._chain import Chain, Link
 from toolplan.providers._endpoint import Answered, CallFailed, Failure, Part
-from toolplan.providers._limits import RetryPolicy, Runtime
+from toolplan.providers._limits import RetryPolicy
 
 RETRY_POLICY: Final = RetryPolicy()
 KEY: Final = "sk-canary-5f3b9d2a71c84e60"
@@ -200,11 +201,11 @@ class Chained:
     pauses: list[float] = field(default_factory=list[float])
 
     def __post_init__(self) -> None:
-        runtime = Runtime(lambda: self.now, self._sleep, lambda: 0.5)
-        links = [Link(each.name, partial(_itself, each)) for each in self.endpoints]
-        self.model = Chain(
-            links, retry_policy=self.retry_policy, runtime=runtime, tracker=self.tracker
+        policy = replace(
+            self.retry_policy, clock=lambda: self.now, sleep=self._sleep, chance=lambda: 0.5
         )
+        links = [Link(each.name, partial(_itself, each)) for each in self.endpoints]
+        self.model = Chain(links, policy, self.tracker)
 
     async def _sleep(self, seconds: float) -> None:
         self.pauses.append(seconds)

@@ -14,22 +14,20 @@ from tests.providers.asking import ASKED, Body
 from toolplan.plan.path import Json
 from toolplan.providers import ModelRequest, Text, Usage
 from toolplan.providers._base import UsageTracker, total
-from toolplan.providers._endpoint import Answered, CallFailed, Failure, Manner, Part
+from toolplan.providers._endpoint import Answered, CallFailed, Failure, Manner, Part, read_spec
 from toolplan.providers._http import HttpEndpoint
-from toolplan.providers._limits import RetryPolicy, TextBounds, in_time, most_chars
+from toolplan.providers._limits import RetryPolicy, TextBounds, in_time
 from toolplan.providers._requests import is_closed
-from toolplan.providers._specs import read_spec
 
 BUSY = Failure("llm-unavailable", "It is busy.")
 
 
-def test_a_tracker_sums_up_by_model() -> None:
+def test_a_tracker_sums_up() -> None:
     tracker = UsageTracker()
     for model, spent in [("a", Usage(0, 1, 2, 0.5)), ("b", Usage(0, 3, 4)), ("a", Usage(0, 5, 6))]:
         tracker.begin(model)
-        tracker.end(model, spent)
+        tracker.end(spent)
     assert tracker.usage == Usage(3, 9, 12, 0.5)
-    assert tracker.by_model == {"a": Usage(2, 6, 8, 0.5), "b": Usage(1, 3, 4)}
 
 
 def test_the_sum_of_nothing_costs_nothing_that_is_known() -> None:
@@ -65,9 +63,8 @@ def test_a_repetition_is_found_whatever_stands_before_it(unit: str, before: str)
 
 def test_too_long_is_reported_at_the_first_piece_beyond() -> None:
     """L18."""
-    bounds = TextBounds(10)
-    assert [bounds.breach("12345") for _ in range(3)] == [None, None, "llm-too-long"]
-    assert most_chars(1_000) == 17_000
+    bounds, text = TextBounds(1_000), " ".join(map(str, range(10_000)))
+    assert [bounds.breach(text[:17_000]), bounds.breach("1")] == [None, "llm-too-long"]
 
 
 @pytest.mark.parametrize(
@@ -75,7 +72,7 @@ def test_too_long_is_reported_at_the_first_piece_beyond() -> None:
     [(1, 0.0, 0.25), (1, 1.0, 0.75), (2, 0.5, 1.0), (9, 1.0, 20.0), (10, 0.5, None)],
 )
 def test_pauses_grow_and_differ_by_chance(tried: int, chance: float, pause: float | None) -> None:
-    assert RetryPolicy(tries=10).pause_s(BUSY, tried, chance) == pause
+    assert RetryPolicy(tries=10, chance=lambda: chance).pause_s(BUSY, tried) == pause
 
 
 async def test_each_wait_has_its_own_bound_and_the_listener_has_none() -> None:

@@ -14,7 +14,7 @@ from tests.doubles.model_server import ScriptedModelServer
 from tests.providers.asking import ASKED, KEY, ask
 from toolplan.plan.path import Json
 from toolplan.providers import SETTABLE, ModelRequest, complete, open_model
-from toolplan.providers._parameters import Changes
+from toolplan.providers._requests import Changes
 
 SCHEMA: Final[Json] = {
     "type": "object",

@@ -8,9 +8,8 @@ from tests.doubles.model_replies import Fails, Raw
 from tests.providers.asking import KEY, ask
 from toolplan.plan.path import Json
 from toolplan.providers import Message, ModelRequest
-from toolplan.providers._parameters import Changes
-from toolplan.providers._requests import written
-from toolplan.providers._specs import read_spec
+from toolplan.providers._endpoint import read_spec
+from toolplan.providers._requests import Changes, written
 
 CLOSED: Json = {
     "type": "object",

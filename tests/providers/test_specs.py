@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from tests.providers.asking import KEY
 from toolplan.base.extensions import Extensions
 from toolplan.providers import Message, ModelError, ModelRequest, _chain, complete, open_model
-from toolplan.providers._endpoint import OpensEndpoint
-from toolplan.providers._specs import ADDRESSES, base_url, read_spec
+from toolplan.providers._endpoint import ADDRESSES, OpensEndpoint, base_url, read_spec
 
 
 @pytest.mark.parametrize(

@@ -129,9 +129,20 @@ def test_arguments_are_read_however_their_schema_is_called(folder: Path, spellin
         ("my.word", "There is no file .* A whole module is named as 'my.word:\\*'"),
         ("", "empty"),
         ("a b:c", "neither a file nor"),
+        ("no_such_shelf:X", "There is no module 'no_such_shelf'"),
+        ("shelf_of_tools.inner:X", "There is no module 'shelf_of_tools.inner'"),
+        ("shelf_of_tools:LOOKS", "no 'LOOKS'. Did you mean 'LOOK'"),
+        ("shelf_of_tools:NUMBER", "of type int"),
+        ("shelf_of_tools:MIXED", "3 is not a tool"),
+        ("shelf_of_tools:PLAIN", r"not tools: 'send' at \[1\]\. Put @toolplan\.tool above"),
+        ("shelf_of_tools:MANY_PLAIN", r"'send' at \[4\], and 2 more\. Put @toolplan\.tool"),
+        ("shelf_of_tools:TWICE", "Two tools"),
+        ("shelf_of_tools:picky", "needs arguments"),
+        ("shelf_of_tools:broken", "RuntimeError: no database"),
+        ("shelf_of_tools:later", "coroutine"),
     ],
 )
-def test_what_names_nothing_is_reported(folder: Path, spec: str, expected: str) -> None:
+def test_what_names_no_tools_is_reported(folder: Path, spec: str, expected: str) -> None:
     with pytest.raises(ToolObjectError, match=expected):
         load_tools(spec, folder)
 
@@ -148,27 +159,6 @@ def test_what_names_nothing_is_reported(folder: Path, spec: str, expected: str) 
 )
 def test_attributes_of_modules_give_tools(folder: Path, attribute: str, names: list[str]) -> None:
     assert list(load_tools(f"shelf_of_tools:{attribute}", folder)) == names
-
-
-@pytest.mark.parametrize(
-    ("spec", "expected"),
-    [
-        ("no_such_shelf:X", "There is no module 'no_such_shelf'"),
-        ("shelf_of_tools.inner:X", "There is no module 'shelf_of_tools.inner'"),
-        ("shelf_of_tools:LOOKS", "no 'LOOKS'. Did you mean 'LOOK'"),
-        ("shelf_of_tools:NUMBER", "of type int"),
-        ("shelf_of_tools:MIXED", "3 is not a tool"),
-        ("shelf_of_tools:PLAIN", r"not tools: 'send' at \[1\]\. Put @toolplan\.tool above"),
-        ("shelf_of_tools:MANY_PLAIN", r"'send' at \[4\], and 2 more\. Put @toolplan\.tool"),
-        ("shelf_of_tools:TWICE", "Two tools"),
-        ("shelf_of_tools:picky", "needs arguments"),
-        ("shelf_of_tools:broken", "RuntimeError: no database"),
-        ("shelf_of_tools:later", "coroutine"),
-    ],
-)
-def test_an_attribute_without_tools_is_reported(folder: Path, spec: str, expected: str) -> None:
-    with pytest.raises(ToolObjectError, match=expected):
-        load_tools(spec, folder)
 
 
 def test_the_current_folder_is_importable(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

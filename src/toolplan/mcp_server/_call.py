@@ -11,19 +11,17 @@ from __future__ import annotations
 import asyncio
 import json
 import uuid
-from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import AbstractAsyncContextManager
 from functools import partial
-from typing import Any, Final, Generic, TypeAlias, TypeVar
+from typing import Any, Final, TypeAlias
 from urllib.parse import urlsplit
 
 import anyio
 from mcp import MCPError
-from mcp.server import ServerRequestContext
 from mcp.types import (
     CallToolRequestParams,
     CallToolResult,
+    ElicitationCapability,
     ElicitRequest,
     ElicitRequestFormParams,
     ElicitRequestURLParams,
@@ -33,12 +31,9 @@ from mcp.types import (
 )
 from mcp.types.version import MODERN_PROTOCOL_VERSIONS
 
-from toolplan.app.app import App
-from toolplan.app.resume import VALUES
-from toolplan.app.setup import Concurrency
 from toolplan.base.threads import in_thread
 from toolplan.events import Run, RunState
-from toolplan.mcp_server._plans import CALL, Plans
+from toolplan.mcp_server._plans import CALL
 from toolplan.mcp_server._reports import (
     MOST_OUTPUT,
     CallRefused,
@@ -48,13 +43,13 @@ from toolplan.mcp_server._reports import (
     run_report,
     short_name,
 )
-from toolplan.mcp_server._runs import ActiveRun, ApprovalNeeded, Runs, Values
+from toolplan.mcp_server._runs import ActiveRun, ApprovalNeeded, Backend, Request, Result
 from toolplan.plan.path import Json
-from toolplan.policy.approval import Approver, effect_steps, needs_no_approval, said_yes
+from toolplan.policy.approval import effect_steps, needs_no_approval, said_yes
 from toolplan.policy.consent import Effect, effects_of, needs_values
 from toolplan.policy.execution_plan import ExecutionPlan
 from toolplan.show.approval_view import approval_text, effects_text
-from toolplan.tools.mcp.media import MEDIA
+from toolplan.tools.mcp.results import MEDIA
 
 RUN_IT: Final = "run_it"
 MAKE_CALLS: Final = "make_calls"
@@ -65,153 +60,42 @@ _YES_TO: Final = {
 }
 _WHY_NOT: Final = {"type": "string", "title": "If not: why", "maxLength": 1_000}
 
+_IN_STUDIO: Final = "A plan has effects and waits for you. Look at them, and decide, in the studio."
+
 _MOST_SHOWN: Final = 20_000
 """The maximum size of a form, in characters; longer lists of effects are shown in a terminal."""
 
-_MOST_QUESTIONS: Final = 200
-
-Request: TypeAlias = ServerRequestContext[str, Any]
-Shown: TypeAlias = ElicitRequestFormParams | ElicitRequestURLParams
-T = TypeVar("T")
+_Answered: TypeAlias = Callable[[ElicitResult], Awaitable[Result]]
 _LISTED: Final = 20
 _BETWEEN_REPORTS_S: Final = 0.05
 _PERSON_S: Final = 300
 """Seconds that a call waits for a person who has opened the studio, without `wait_s`."""
 _LISTENS_S: Final = 0.3
-Result: TypeAlias = CallToolResult | InputRequiredResult
-GoesOn: TypeAlias = Callable[[ElicitResult], Awaitable[Result]]
-"""How a call goes on with the answer of its user."""
-
-
-class Questions(Generic[T]):
-    """Asks through clients, and recognises their answers; a `T` is how a call goes on with one.
-
-    An answer counts once, for what was shown, in the request that was asked about.
-
-    Attributes:
-        about_plans: whether forms may ask for the approval of plans.
-        about_values: whether forms may ask about calls with their values.
-        studio: the address of the studio, whose page of a run clients may open.
-    """
-
-    def __init__(self, *, about_plans: bool, about_values: bool, studio: str | None) -> None:
-        self.about_plans = about_plans
-        self.about_values = about_values
-        self.studio = studio
-        self._asked: OrderedDict[str, tuple[str, T]] = OrderedDict()
-
-    def answered(self, params: CallToolRequestParams) -> tuple[T, ElicitResult] | None:
-        """Return how a call goes on with the answer that it brings; None if it brings none."""
-        for key, answer in (params.input_responses or {}).items():
-            asked = self._asked.pop(key, None)
-            if asked is None or asked[0] != _call_text(params):
-                continue
-            if isinstance(answer, ElicitResult):
-                return asked[1], answer
-        return None
-
-    async def ask(
-        self, request: Request, params: CallToolRequestParams, shown: Shown, goes_on: T
-    ) -> ElicitResult | InputRequiredResult:
-        """Return the answer, or what the client gets if it answers with another request."""
-        if request.protocol_version not in MODERN_PROTOCOL_VERSIONS:
-            session, message = request.session, shown.message
-            if isinstance(shown, ElicitRequestFormParams):
-                form = shown.requested_schema
-                return await session.elicit_form(message, form, request.request_id)
-            name = shown.elicitation_id or ""
-            return await session.elicit_url(message, shown.url, name, request.request_id)
-        key = f"ask-{uuid.uuid4().hex}"
-        self._asked[key] = _call_text(params), goes_on
-        while len(self._asked) > _MOST_QUESTIONS:
-            self._asked.popitem(last=False)
-        return InputRequiredResult(input_requests={key: ElicitRequest(params=shown)})
 
 
 def can_ask(request: Request) -> bool:
     """Return whether the client can ask its user by a form."""
+    able = _elicitation(request)
+    return able is not None and (able.form is not None or able.url is None)
+
+
+def _elicitation(request: Request) -> ElicitationCapability | None:
     able = request.session.client_capabilities
-    if able is None or able.elicitation is None:
-        return False
-    return able.elicitation.form is not None or able.elicitation.url is None
-
-
-def form(request: Request, text: str, yes: str) -> ElicitRequestFormParams | None:
-    """Return a form that asks `yes` about `text`; None if the client cannot show it."""
-    if not can_ask(request) or len(text) > _MOST_SHOWN:
-        return None
-    fields: dict[str, Any] = {yes: {"type": "boolean", "title": _YES_TO[yes]}}
-    if yes == MAKE_CALLS:
-        fields[REASON] = _WHY_NOT
-    schema = {"type": "object", "properties": fields, "required": [yes]}
-    return ElicitRequestFormParams(message=text, requested_schema=schema)
-
-
-def link(request: Request, run: str, studio: str) -> ElicitRequestURLParams | None:
-    """Return the link to the page of a run in the studio; None if the client opens no links."""
-    able = request.session.client_capabilities
-    if able is None or able.elicitation is None or able.elicitation.url is None:
-        return None
-    message = "A plan has effects and waits for you. Look at them, and decide, in the studio."
-    url = f"{studio.rstrip('/')}/#/approve/{run}"
-    return ElicitRequestURLParams(message=message, url=url, elicitation_id=uuid.uuid4().hex)
-
-
-def _call_text(params: CallToolRequestParams) -> str:
-    return json.dumps([params.name, params.arguments or {}], sort_keys=True)
-
-
-class Backend(AbstractAsyncContextManager["Backend"]):
-    """The plans and runs of all clients, over one app. Use it with `async with`.
-
-    At the end it waits for the active runs, or cancels them after an exception.
-
-    Attributes:
-        app: plans and runs.
-        plans: what calls mean.
-        runs: the runs.
-        questions: the questions to users of clients.
-    """
-
-    def __init__(
-        self,
-        app: App,
-        *,
-        approve: Approver | Values | None = None,
-        concurrency: Concurrency | None = None,
-        timeout: float | None = None,
-        elicit: bool = False,
-        studio: str | None = None,
-    ) -> None:
-        """Prepare plans and runs; the arguments are those of `serve`.
-
-        Raises:
-            ToolplanError: the app has no journal, or a limit is not valid.
-        """
-        self.app = app
-        self.plans = Plans(app)
-        self.runs = Runs(app, approve=approve, concurrency=concurrency, timeout=timeout)
-        self.questions: Questions[tuple[Call, GoesOn]] = Questions(
-            about_plans=elicit and approve != VALUES, about_values=elicit, studio=studio
-        )
-
-    async def __aexit__(self, *error: object) -> None:
-        await self.runs.__aexit__(*error)
+    return None if able is None else able.elicitation
 
 
 class Call:
     """One call of a tool; it goes on with a later request, where that has its user's answer."""
 
     def __init__(self, backend: Backend, request: Request, params: CallToolRequestParams) -> None:
+        self._backend = backend
         self._app = backend.app
-        self._plans = backend.plans
-        self._runs = backend.runs
-        self._questions = backend.questions
         self._request = request
         self._params = params
         self._arguments: dict[str, Any] = params.arguments or {}
         self._known: dict[str, Json] = {}  # the report on the plan, without a run
         self._needed: ApprovalNeeded | None = None
+        self._until = 0.0  # when it no longer waits for a person
         self.key = request_key(request, request.request_id)
 
     async def result(self) -> Result:
@@ -220,26 +104,25 @@ class Call:
         Raises:
             ToolplanError: it cannot be carried out.
         """
-        if (answered := self._questions.answered(self._params)) is not None:
-            (call, goes_on), answer = answered
-            call._request, call.key = self._request, self.key
-            return await goes_on(answer)
+        if (asked := self._backend.asked(self._params)) is not None:
+            goes_on, answer = asked
+            return await goes_on(self._request, answer)
         match self._params.name:
             case "search":
-                return self._search()
+                query, detail = (
+                    self._arguments.get("query", ""),
+                    self._arguments.get("detail", False),
+                )
+                text = found_text(self._app.tools, query, self._app.faults, detail=detail)
+                return CallToolResult(content=[TextContent(type="text", text=text)])
             case "run":
                 return await self._run()
             case _:
                 return await self._about_runs()
 
-    def _search(self) -> CallToolResult:
-        query, detail = self._arguments.get("query", ""), self._arguments.get("detail", False)
-        text = found_text(self._app.tools, query, self._app.faults, detail=detail)
-        return CallToolResult(content=[TextContent(type="text", text=text)])
-
     async def _run(self) -> Result:
         """Check a plan, a question or one call, and run it, perhaps after a question."""
-        wanted = await self._plans.wanted(self._arguments, request_key(self._request, ""))
+        wanted = await self._backend.plans.wanted(self._arguments, request_key(self._request, ""))
         self._known, plan = wanted.report, wanted.plan
         if plan is None:
             return result(self._known)
@@ -250,28 +133,27 @@ class Call:
                 "unchecked_references": plan.unchecked_references,
             }
             return result(checked | self._known)
-        start = partial(self._runs.start, plan, taken=wanted.taken)
+        start, digest = partial(self._backend.start, plan, taken=wanted.taken), plan.digest
         is_unasked = wanted.taken.touches(plan.effects) or needs_no_approval(plan)
-        asks = self._questions.about_plans and not is_unasked
+        asks = self._backend.elicit and not self._backend.by_values and not is_unasked
         by_values = asks and needs_values(plan) and can_ask(self._request)
+        text = ""
         if asks and plan.effects and not by_values:
-            text = approval_text(effect_steps(plan, self._app.tools), plan.digest)
-            if (shown := form(self._request, text, RUN_IT)) is not None:
-                return await self._ask(shown, partial(self._approved, start, plan.digest))
-        return await self._carried_out(start(values=by_values, request=self.key))
+            text = approval_text(effect_steps(plan, self._app.tools), digest)
 
-    async def _approved(
-        self, start: Callable[..., Awaitable[ActiveRun]], digest: str, answer: ElicitResult
-    ) -> Result:
-        """Start the plan that its user was shown, if the answer is a yes."""
-        if answer.action == "accept" and (answer.content or {}).get(RUN_IT) is True:
-            return await self._carried_out(start(approve=said_yes(digest), request=self.key))
-        raise CallRefused(
-            "approval-required",
-            "The user did not approve the plan; nothing was run.",
-            "Ask the user what to do instead.",
-            {"digest": digest},
-        )
+        async def approved(answer: ElicitResult) -> Result:
+            if answer.action == "accept" and (answer.content or {}).get(RUN_IT) is True:
+                return await self._carried_out(start(approve=said_yes(digest), request=self.key))
+            raise CallRefused(
+                "approval-required",
+                "The user did not approve the plan; nothing was run.",
+                "Ask the user what to do instead.",
+                {"digest": digest},
+            )
+
+        if text and self._fits_a_form(text):
+            return await self._ask_in_form(text, RUN_IT, approved)
+        return await self._carried_out(start(values=by_values, request=self.key))
 
     async def _about_runs(self) -> Result:
         """List runs; show, resume or cancel one."""
@@ -285,10 +167,10 @@ class Call:
                 del entry["digest"]  # no digest helps a model: it cannot approve
             return result({"runs": [*listed]})
         if arguments.get("action") == "resume":
-            return await self._carried_out(self._runs.resume(name, request=self.key))
+            return await self._carried_out(self._backend.resume(name, request=self.key))
         if arguments.get("action") == "cancel":
-            await self._runs.cancel(name)
-        run, plan = await self._runs.decided(name, arguments.get("wait_s", 0))
+            await self._backend.cancel(name)
+        run, plan = await self._backend.decided(name, arguments.get("wait_s", 0))
         if "path" not in arguments:
             return result(self._report(run, plan))
         whole = run_report(run, plan, self._app, detail=True, most=None)
@@ -296,24 +178,26 @@ class Call:
 
     async def _carried_out(self, starting: Awaitable[ActiveRun]) -> Result:
         """Wait for a run that is started or resumed, and for a person where it waits for one."""
-        until = asyncio.get_running_loop().time() + self._arguments.get("wait_s", 0)
+        self._until = asyncio.get_running_loop().time() + self._arguments.get("wait_s", 0)
         try:
             active = await starting
-            run, plan = await self._watched(active), active.plan
+            run = await self._watched(active)
         except ApprovalNeeded as needed:
             self._needed = needed
-            return await self._person(*await self._runs.current(needed.run), until)
+            return await self._person(*await self._backend.current(needed.run))
         effects = effects_of(run.waiting)
-        if effects and self._questions.about_values and active.task.done():
-            shown = form(self._request, effects_text(effects), MAKE_CALLS)
-            if shown is not None:
-                return await self._ask(shown, partial(self._decided, run.run, effects))
-        return await self._person(run, plan, until)
+        if effects and self._backend.elicit and active.task.done():
+            text = effects_text(effects)
+            if self._fits_a_form(text):
+                return await self._ask_in_form(
+                    text, MAKE_CALLS, partial(self._decided, run.run, effects)
+                )
+        return await self._person(run, active.plan)
 
     async def _decided(self, run: str, effects: Sequence[Effect], answer: ElicitResult) -> Result:
         """Go on with a run whose calls its user was shown; without a decision they wait."""
         said = answer.content or {}
-        resume = partial(self._runs.resume, run, request=self.key)
+        resume = partial(self._backend.resume, run, request=self.key)
         match answer.action, said.get(MAKE_CALLS):
             case "accept", True:
                 return await self._carried_out(resume(allow=effects))
@@ -321,30 +205,62 @@ class Call:
                 reason = str(said.get(REASON) or "")
                 return await self._carried_out(resume(deny=effects, reason=reason))
             case _:  # and they are not asked again
-                until = asyncio.get_running_loop().time() + self._arguments.get("wait_s", 0)
-                return await self._person(*await self._runs.current(run), until)
+                self._until = asyncio.get_running_loop().time() + self._arguments.get("wait_s", 0)
+                return await self._person(*await self._backend.current(run))
 
-    async def _person(self, run: Run, plan: ExecutionPlan | None, until: float) -> Result:
-        """Offer the studio's page of a run that waits, or wait for a person until `until`."""
-        if run.status is RunState.WAITING:
-            studio = self._questions.studio
-            shown = None if studio is None else link(self._request, run.run, studio)
-            if studio is not None and shown is not None and await _listens(studio):
-                return await self._ask(shown, partial(self._opened, run.run))
-            seconds = until - asyncio.get_running_loop().time()
-            run, plan = await self._runs.decided(run.run, seconds)
-        return self._ended(run, plan)
+    async def _person(self, run: Run, plan: ExecutionPlan | None) -> Result:
+        """Offer the studio's page of a run that waits, or wait for a person."""
+        if run.status is not RunState.WAITING:
+            return self._ended(run, plan)
+        name, studio = run.run, self._backend.studio
+        able = _elicitation(self._request)
+        if studio is None or able is None or able.url is None or not await _listens(studio):
+            seconds = self._until - asyncio.get_running_loop().time()
+            return self._ended(*await self._backend.decided(name, seconds))
 
-    async def _opened(self, run: str, answer: ElicitResult) -> Result:
-        """Wait for the person who opened the page: `wait_s` of the call, or five minutes."""
-        opens = answer.action == "accept"
-        seconds: float = self._arguments.get("wait_s", _PERSON_S) if opens else 0
-        return self._ended(*await self._runs.decided(run, seconds))
+        async def opened(answer: ElicitResult) -> Result:
+            opens = answer.action == "accept"
+            waits_s: float = self._arguments.get("wait_s", _PERSON_S) if opens else 0
+            return self._ended(*await self._backend.decided(name, waits_s))
 
-    async def _ask(self, shown: Shown, goes_on: GoesOn) -> Result:
-        held = (self, goes_on)
-        answer = await self._questions.ask(self._request, self._params, shown, held)
-        return answer if isinstance(answer, InputRequiredResult) else await goes_on(answer)
+        shown = ElicitRequestURLParams(
+            message=_IN_STUDIO,
+            url=f"{studio.rstrip('/')}/#/approve/{name}",
+            elicitation_id=uuid.uuid4().hex,
+        )
+        return await self._ask(shown, opened)
+
+    def _fits_a_form(self, text: str) -> bool:
+        return can_ask(self._request) and len(text) <= _MOST_SHOWN
+
+    async def _ask_in_form(self, text: str, yes: str, goes_on: _Answered) -> Result:
+        """Ask for the `yes` to `text`."""
+        fields: dict[str, Any] = {yes: {"type": "boolean", "title": _YES_TO[yes]}}
+        if yes == MAKE_CALLS:
+            fields[REASON] = _WHY_NOT
+        schema = {"type": "object", "properties": fields, "required": [yes]}
+        shown = ElicitRequestFormParams(message=text, requested_schema=schema)
+        return await self._ask(shown, goes_on)
+
+    async def _ask(
+        self, shown: ElicitRequestFormParams | ElicitRequestURLParams, goes_on: _Answered
+    ) -> Result:
+        """Ask the user, whose answer comes at once or, in newer protocols, with another request."""
+        session, number = self._request.session, self._request.request_id
+        if self._request.protocol_version in MODERN_PROTOCOL_VERSIONS:
+
+            async def later(request: Request, answer: ElicitResult) -> Result:
+                self._request, self.key = request, request_key(request, request.request_id)
+                return await goes_on(answer)
+
+            key = self._backend.hold(self._params, later)
+            return InputRequiredResult(input_requests={key: ElicitRequest(params=shown)})
+        if isinstance(shown, ElicitRequestFormParams):
+            answer = await session.elicit_form(shown.message, shown.requested_schema, number)
+        else:
+            name = shown.elicitation_id or ""
+            answer = await session.elicit_url(shown.message, shown.url, name, number)
+        return await goes_on(answer)
 
     def _ended(self, run: Run, plan: ExecutionPlan | None) -> CallToolResult:
         """Return a run, or the result of its one call."""
@@ -369,7 +285,7 @@ class Call:
         finally:
             reporting.cancel()
         over = active.task.done()
-        return await self._runs.ended(active) if over else active.progress.run()
+        return await self._backend.ended(active) if over else active.progress.run()
 
 
 def request_key(request: Request, number: object) -> object:

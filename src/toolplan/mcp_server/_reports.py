@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import shlex
+import subprocess
+import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from types import MappingProxyType
 from typing import Final, cast
 
 from msgspec.structs import replace
 
 from toolplan.app.app import App
+from toolplan.app.settings import VARIABLE
 from toolplan.base.errors import ToolplanError
 from toolplan.compiler import output_schemas
 from toolplan.events import Run, RunState, StepState
 from toolplan.events import to_json as run_to_json
-from toolplan.mcp_server._terminal_command import terminal_command
 from toolplan.plan.canonical import dump
 from toolplan.plan.diagnostics import Diagnostic
 from toolplan.plan.model import escape_pointer, split_pointer
@@ -248,8 +253,7 @@ def help_(run: Run) -> str | None:
         case RunState.CANCELLED:
             return f"`runs` with run {short!r} and action resume continues it."
         case RunState.WAITING:
-            steps = [*dict.fromkeys(each.step for each in run.waiting)]
-            return values_help(short, steps) if steps else approval_help(short)
+            return person_help(short, [*dict.fromkeys(each.step for each in run.waiting)])
         case RunState.IN_DOUBT:
             return _doubt_help(run, short)
         case RunState.FAILED:
@@ -258,19 +262,15 @@ def help_(run: Run) -> str | None:
             return None
 
 
-def approval_help(run: str) -> str:
-    """Return how a person approves the waiting `run`, having seen its effects."""
-    return _person_help(run, "A model cannot approve.", "the effects")
-
-
-def values_help(run: str, steps: Sequence[str]) -> str:
-    """Return how a person decides about the calls of `steps` that wait with their values."""
-    shown = ", ".join(steps[:_MOST_STEPS])
-    message = f"Calls of {shown} wait with their values (`calls_waiting` of each step), and a model"
-    return _person_help(run, f"{message} cannot approve them.", "each call")
-
-
-def _person_help(run: str, said: str, shown: str) -> str:
+def person_help(run: str, steps: Sequence[str] = ()) -> str:
+    """Return how a person approves the waiting `run`, or the calls of `steps` with their values."""
+    said, shown = "A model cannot approve.", "the effects"
+    if steps:
+        said = (
+            f"Calls of {', '.join(steps[:_MOST_STEPS])} wait with their values (`calls_waiting` of"
+            " each step), and a model cannot approve them."
+        )
+        shown = "each call"
     return (
         f"{said} A person decides in the studio, or in a terminal, where this command shows"
         f" {shown}, and asks: {terminal_command('resume', run)}\nThen `runs` with run {run!r} has"
@@ -379,3 +379,27 @@ def _names(tools: Sequence[Tool]) -> str:
     names = [cut(printable(tool.name), _MOST_NAME) for tool in tools[:_MOST_NAMES]]
     more = f" and {len(tools) - len(names)} more" if len(tools) > len(names) else ""
     return f"Others: {', '.join(names)}{more}." if names else ""
+
+
+def own_command() -> list[str]:
+    """Return the words that start this toolplan from anywhere."""
+    script = Path(sys.executable).with_name("toolplan.exe" if os.name == "nt" else "toolplan")
+    return [str(script)] if script.is_file() else [sys.executable, "-m", "toolplan"]
+
+
+def terminal_command(*arguments: str) -> str:
+    """Return a command line that runs this toolplan as this process would.
+
+    A client starts the server in a folder and with variables of its own, and its `toolplan` need
+    not be on the person's PATH. So the line names the executable, the data folder, and the folder
+    from which the names of tools are read.
+    """
+    called = own_command()
+    named = os.environ.get(VARIABLE)
+    home = None if named is None else str(Path(named).absolute())
+    folder = str(Path.cwd())
+    if os.name == "nt":
+        at = "" if home is None else f'set "{VARIABLE}={home}" && '
+        return f'cd /d "{folder}" && {at}{subprocess.list2cmdline([*called, *arguments])}'
+    at = "" if home is None else f"{VARIABLE}={shlex.quote(home)} "
+    return f"cd {shlex.quote(folder)} && {at}{shlex.join([*called, *arguments])}"

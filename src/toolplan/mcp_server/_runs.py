@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import uuid
-from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from collections import OrderedDict
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Sequence
+from contextlib import asynccontextmanager, suppress
 from functools import partial
-from typing import Final, Literal, TypeAlias
+from typing import Any, Final, Literal, Self, TypeAlias
 
+from mcp.server import ServerRequestContext
+from mcp.types import CallToolRequestParams, CallToolResult, ElicitResult, InputRequiredResult
 from msgspec import Struct
 
 from toolplan.app.app import App
@@ -34,8 +38,8 @@ from toolplan.events import (
     StepStarted,
     StepSucceeded,
 )
-from toolplan.mcp_server._plans import NOTHING, Taken
-from toolplan.mcp_server._reports import CallRefused, approval_help, effects_report, short_name
+from toolplan.mcp_server._plans import NOTHING, Plans, Taken
+from toolplan.mcp_server._reports import CallRefused, effects_report, person_help, short_name
 from toolplan.plan.model import Plan
 from toolplan.policy.approval import (
     Approval,
@@ -67,7 +71,13 @@ _ASKING: Final = "asking"
 _LOOK_S: Final = 0.05
 _RESUME_ELSEWHERE: Final = "Resume it where it was started, with its own tools: `toolplan resume`."
 
+_MOST_QUESTIONS: Final = 200
+
 Values: TypeAlias = Literal["values"]
+Request: TypeAlias = ServerRequestContext[str, Any]
+Result: TypeAlias = CallToolResult | InputRequiredResult
+GoesOn: TypeAlias = Callable[[Request, ElicitResult], Awaitable[Result]]
+"""How a call goes on in a later request, with the answer of its user."""
 
 
 class Progress:
@@ -98,36 +108,28 @@ class Progress:
         match event:
             case StepStarted(step=step, items=items):
                 self._items[step] = max(items or 0, 1)
-                self._grow(step, _BEGUN, "started")
+                share, words = _BEGUN, "started"
             case ItemEnded(step=step):
                 known = self._shares.get(step, _BEGUN)
-                share = known + (_NEARLY - _BEGUN) / self._items.get(step, 1)
-                self._grow(step, min(share, _NEARLY), "next item")
+                share = min(known + (_NEARLY - _BEGUN) / self._items.get(step, 1), _NEARLY)
+                words = "next item"
             case StepProgressed(step=step, done=done, total=total, message=message):
                 part = min(max(done / total, 0.0), 1.0) if total else 0.0
-                self._grow(step, _BEGUN + (_NEARLY - _BEGUN) * part, message or "running")
+                share, words = _BEGUN + (_NEARLY - _BEGUN) * part, message or "running"
             case StepFailed(step=step, failure=failure):
-                self._grow(step, 1.0, f"failed: {failure.message}")
-            case StepSucceeded() | StepSkipped() | StepCancelled():
-                self._grow(event.step, 1.0, _ENDS[type(event)])
+                share, words = 1.0, f"failed: {failure.message}"
+            case StepSucceeded(step=step) | StepSkipped(step=step) | StepCancelled(step=step):
+                share, words = 1.0, _ENDS[type(event)]
             case _:
-                pass
-
-    def catch_up(self, events: Iterable[Event]) -> None:
-        """Add the events from before the run was resumed."""
-        for event in events:
-            self.add(event)
-        self.stored.clear()
-
-    def run(self) -> Run:
-        """Return the run."""
-        return self._folding.run()
-
-    def _grow(self, step: str, share: float, words: str) -> None:
+                return
         if step in self._tools and share > self._shares.get(step, 0.0):
             self._shares[step] = share
             self.done = max(self.done, sum(self._shares.values()))
             self.message = f"{step} ({self._tools[step]}): {words}"[:_MOST_WORDS]
+
+    def run(self) -> Run:
+        """Return the run."""
+        return self._folding.run()
 
 
 class ActiveRun(Struct, eq=False):
@@ -151,18 +153,25 @@ class ApprovalNeeded(CallRefused):
         super().__init__(
             "approval-required",
             "The plan has effects and was not run: it waits for the approval of a person.",
-            approval_help(short_name(run)),
+            person_help(short_name(run)),
             {"run": run, "digest": plan.digest, "effects": effects_report(plan, tools)},
         )
         self.run = run
 
 
-class Runs(AbstractAsyncContextManager["Runs"]):
-    """The runs of a journal, and the active ones.
+class Backend:
+    """The plans and runs of all clients over one app, and the questions to their users.
 
     As a context manager it waits for the active runs at the end; `stop` cancels them, and each can
     be resumed. All methods raise `ToolplanError` where there is no run of a name, or the journal
     cannot be read.
+
+    Attributes:
+        app: plans and runs.
+        plans: what calls mean.
+        by_values: whether a person approves calls with their values.
+        elicit: whether forms may ask for approvals, of plans or of calls with their values.
+        studio: the address of the studio, whose page of a run clients may open.
     """
 
     def __init__(
@@ -172,16 +181,49 @@ class Runs(AbstractAsyncContextManager["Runs"]):
         approve: Approver | Values | None = None,
         concurrency: Concurrency | None = None,
         timeout: float | None = None,
+        elicit: bool = False,
+        studio: str | None = None,
     ) -> None:
+        """Prepare plans and runs; the arguments are those of `serve`.
+
+        Raises:
+            ToolplanError: the app has no journal, or a limit is not valid.
+        """
         app.run_options(LimitOptions.of(concurrency, timeout))  # a wrong limit is an error now
-        self._app = app
+        self.app = app
+        self.plans = Plans(app)
+        self.by_values = approve == VALUES
+        self.elicit = elicit
+        self.studio = studio
         self._journal = app.needed_journal()
-        self._by_values = approve == VALUES
         self._approve = None if isinstance(approve, str) else approve
         self._concurrency = concurrency
         self._timeout = timeout
         self._active: dict[str, ActiveRun] = {}
         self._asking = asyncio.Lock()
+        self._asked: OrderedDict[str, tuple[str, GoesOn]] = OrderedDict()
+
+    def asked(self, params: CallToolRequestParams) -> tuple[GoesOn, ElicitResult] | None:
+        """Return how an earlier call goes on with the answer that this one brings, if it does.
+
+        An answer counts once, for what was shown, in the call that was asked about.
+        """
+        for key, answer in (params.input_responses or {}).items():
+            text, goes_on = self._asked.pop(key, ("", None))
+            if goes_on and text == _call_text(params) and isinstance(answer, ElicitResult):
+                return goes_on, answer
+        return None
+
+    def hold(self, params: CallToolRequestParams, goes_on: GoesOn) -> str:
+        """Keep how a call goes on with the answer to a question; return the question's key."""
+        key = f"ask-{uuid.uuid4().hex}"
+        self._asked[key] = _call_text(params), goes_on
+        while len(self._asked) > _MOST_QUESTIONS:
+            self._asked.popitem(last=False)
+        return key
+
+    async def __aenter__(self) -> Self:
+        return self
 
     async def __aexit__(self, *error: object) -> None:
         if error[0] is not None:
@@ -225,15 +267,22 @@ class Runs(AbstractAsyncContextManager["Runs"]):
             if taken.steps.issuperset(plan.effects):
                 ask = approve_plan  # no effects remain
             values = values or ask is None  # a person sees the remaining calls
-        if plan.effects and (values or self._by_values):
-            return await self._start_by_values(plan, request, taken)
+        if plan.effects and (values or self.by_values):
+            async with self._asking:
+                for active in self._active.values():
+                    if active.plan.digest == plan.digest:
+                        return active
+                name = await in_thread(self._journal.waiting, plan.digest)
+                if name is not None:
+                    return await self.resume(name, request=request)
+                return self._start(plan, VALUES, request, taken)
         if ask is not None or not plan.effects or needs_no_approval(plan):
             return self._start(plan, ask or _wait_for_person, request, taken)
         # of ten requests at once, also to other servers, nine find the run of the first
         async with self._asking, self._held():
             waiting = await in_thread(self._journal.waiting, plan.digest)
             if waiting is not None:  # asking again makes no second run
-                raise ApprovalNeeded(plan, waiting, self._app.tools)
+                raise ApprovalNeeded(plan, waiting, self.app.tools)
             active = self._start(plan, _wait_for_person, request, taken)
             await asyncio.wait({active.task})  # until the journal has it as waiting
         return active
@@ -256,26 +305,13 @@ class Runs(AbstractAsyncContextManager["Runs"]):
         finally:  # also a lock that a thread takes for a cancelled request
             holding.add_done_callback(release)
 
-    async def _start_by_values(
-        self, plan: ExecutionPlan, request: object, taken: Taken
-    ) -> ActiveRun:
-        """Start a run whose calls are approved with their values, or return the one that waits."""
-        async with self._asking:
-            for active in self._active.values():
-                if active.plan.digest == plan.digest:
-                    return active
-            name = await in_thread(self._journal.waiting, plan.digest)
-            if name is not None:
-                return await self.resume(name, request=request)
-            return self._start(plan, VALUES, request, taken)
-
     def _start(
         self, plan: ExecutionPlan, approve: Approver | str, request: object, taken: Taken
     ) -> ActiveRun:
         name, progress = uuid.uuid4().hex, Progress(plan.plan, len(taken.events))
         quick = not plan.effects and [*map(known_calls, plan.plan.steps)] == [1]
         running = partial(
-            self._app.run, plan, run_id=name, approve=approve, done=taken.events, quick=quick
+            self.app.run, plan, run_id=name, approve=approve, done=taken.events, quick=quick
         )
         return self._begin(name, plan, progress, running, request)
 
@@ -299,7 +335,11 @@ class Runs(AbstractAsyncContextManager["Runs"]):
         """
         name = await in_thread(self._journal.find, prefix)
         plan = await self._plan_of(name)
-        self._check_allowed(plan)
+        allowed = self.app.policy.allow
+        for step in plan.plan.steps:
+            if allowed is not None and step.tool not in allowed:
+                message = f"The run uses the tool {step.tool!r}, which is not allowed here."
+                raise CallRefused("tool-not-allowed", message, _RESUME_ELSEWHERE)
         events = await in_thread(self._journal.events, name)
         if name in self._active:  # perhaps another request was faster
             if allow or deny:
@@ -307,14 +347,16 @@ class Runs(AbstractAsyncContextManager["Runs"]):
                 raise CallRefused("busy", message, _shown_by(name))
             return self._active[name]
         progress = Progress(plan.plan)
-        progress.catch_up(events)
+        for event in events:
+            progress.add(event)
+        progress.stored.clear()
         running = partial(
-            self._app.resume,
+            self.app.resume,
             name,
             allow=allow,
             deny=deny,
             reason=reason,
-            approve=VALUES if self._by_values else self._approve or _wait_for_person,
+            approve=VALUES if self.by_values else self._approve or _wait_for_person,
         )
         return self._begin(name, plan, progress, running, request)
 
@@ -331,7 +373,7 @@ class Runs(AbstractAsyncContextManager["Runs"]):
         try:
             return active.task.result()
         except _WaitsForPerson:
-            raise ApprovalNeeded(active.plan, active.run, self._app.tools) from None
+            raise ApprovalNeeded(active.plan, active.run, self.app.tools) from None
         except ApprovalRequired:
             raise CallRefused(
                 "approval-required",
@@ -387,23 +429,22 @@ class Runs(AbstractAsyncContextManager["Runs"]):
         if status in _OVER:
             message = f"The run is over, so there is nothing to cancel: it is {status.value}."
             raise CallRefused("run-over", message, _shown_by(name))
-        if await in_thread(self._app.workers.placed, name) is not None:
-            await self._app.workers.cancel(name, who="mcp")
+        if await in_thread(self.app.workers.placed, name) is not None:
+            await self.app.workers.cancel(name, who="mcp")
         else:
             await cancel_detached(name, journal=self._journal)
 
     def answered(self, request: object) -> None:
         """Forget `request`: after its answer it cannot cancel its run."""
-        for active in self._of_request(request):
-            active.request = None
+        for active in self._active.values():
+            if active.request == request:
+                active.request = None
 
     def cancel_request(self, request: object) -> None:
         """Cancel the run that `request` started, if it is active; it can be resumed."""
-        for active in self._of_request(request):
-            active.task.cancel()
-
-    def _of_request(self, request: object) -> list[ActiveRun]:
-        return [each for each in self._active.values() if each.request == request]
+        for active in self._active.values():
+            if active.request == request:
+                active.task.cancel()
 
     def _begin(
         self,
@@ -432,21 +473,18 @@ class Runs(AbstractAsyncContextManager["Runs"]):
         task.add_done_callback(over)
         return active
 
-    def _check_allowed(self, plan: ExecutionPlan) -> None:
-        allow = self._app.policy.allow
-        for step in plan.plan.steps:
-            if allow is not None and step.tool not in allow:
-                message = f"The run uses the tool {step.tool!r}, which is not allowed here."
-                raise CallRefused("tool-not-allowed", message, _RESUME_ELSEWHERE)
-
     async def _plan_of(self, name: str) -> ExecutionPlan:
-        app = self._app
+        app = self.app
         try:
             return await in_thread(
                 lambda: plan_in(self._journal.record(name), app.tools, app.limits)
             )
         except CannotRun as error:
             raise CallRefused("cannot-run", str(error), _RESUME_ELSEWHERE) from None
+
+
+def _call_text(params: CallToolRequestParams) -> str:
+    return json.dumps([params.name, params.arguments or {}], sort_keys=True)
 
 
 def _shown_by(run: str) -> str:

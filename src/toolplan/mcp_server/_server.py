@@ -35,9 +35,9 @@ from toolplan.app.setup import Concurrency
 from toolplan.base.errors import ToolplanError
 from toolplan.base.extras import own_version
 from toolplan.base.threads import in_thread
-from toolplan.mcp_server._call import Backend, Call, Request, request_key, result
+from toolplan.mcp_server._call import Call, request_key, result
 from toolplan.mcp_server._reports import CallRefused, error_report, left_out, sources_line
-from toolplan.mcp_server._runs import Values
+from toolplan.mcp_server._runs import Backend, Request, Values
 from toolplan.mcp_server.http.guard import Guard, Rules
 from toolplan.mcp_server.http.serving import checked_rules, kept_secret, serve_http
 from toolplan.plan.diagnostics import did_you_mean, near
@@ -207,13 +207,13 @@ class _Tools:
             ended = await call.result()
         except ToolplanError as error:
             ended = result(error_report(error), is_error=True)
-        self._backend.runs.answered(call.key)
+        self._backend.answered(call.key)
         return ended
 
     async def notice(self, ctx: Request, call_next: CallNext) -> HandlerResult:
         """Cancel the run of a cancelled request; a closed connection cancels nothing."""
         if ctx.method == "notifications/cancelled" and ctx.params is not None:
-            self._backend.runs.cancel_request(request_key(ctx, ctx.params.get("requestId")))
+            self._backend.cancel_request(request_key(ctx, ctx.params.get("requestId")))
         return await call_next(ctx)
 
 
@@ -276,7 +276,7 @@ async def serve(
         try:
             await serve_http(http_app(server, rules), host, port, ready)
         finally:
-            backend.runs.stop()
+            backend.stop()
 
 
 def http_token() -> tuple[str, Path, bool]:

@@ -20,8 +20,8 @@ from msgspec import Struct
 from toolplan.app.settings import VARIABLE, home
 from toolplan.base.errors import ToolplanError
 from toolplan.mcp_server._documents import Added, BrokenFile, Document, JsonDocument
+from toolplan.mcp_server._reports import own_command
 from toolplan.mcp_server._server import EXAMPLE, INSTRUCTIONS
-from toolplan.mcp_server._terminal_command import own_command
 from toolplan.mcp_server.clients import Client, Stays, converted, own_entry, variables
 from toolplan.plan.path import Json
 from toolplan.storage.shared_file import try_lock, write_whole

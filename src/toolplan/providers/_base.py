@@ -177,38 +177,25 @@ class ModelCall(Struct):
 
 
 class UsageTracker:
-    """Sums up the usage of calls, by model. `call` is the call that is made now, or None.
+    """Sums up the usage of calls, in `usage`. `call` is the call that is made now, or None.
 
     Pass the same tracker to every model of a run.
     """
 
     def __init__(self) -> None:
         """Start at zero."""
-        self._used: dict[str, Usage] = {}
+        self.usage = Usage()
         self.call: ModelCall | None = None
-
-    @property
-    def usage(self) -> Usage:
-        """The usage of all models."""
-        return total(self._used.values())
-
-    @property
-    def by_model(self) -> dict[str, Usage]:
-        """The usage of each model, in the order of their first calls."""
-        return dict(self._used)
 
     def begin(self, model: str) -> None:
         """Count a call to `model` that is made now."""
-        self._add(model, Usage(calls=1))
+        self.usage = total((self.usage, Usage(calls=1)))
         self.call = ModelCall(model, time.monotonic())
 
     def ended(self) -> None:
         """End the call in progress."""
         self.call = None
 
-    def end(self, model: str, spent: Usage) -> None:
+    def end(self, spent: Usage) -> None:
         """Add the tokens and the cost of a call that was counted when it began."""
-        self._add(model, replace(spent, calls=0))
-
-    def _add(self, model: str, usage: Usage) -> None:
-        self._used[model] = total((self._used.get(model, Usage()), usage))
+        self.usage = total((self.usage, replace(spent, calls=0)))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import re
-import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import aclosing
 from functools import cache, partial
@@ -35,11 +34,13 @@ from toolplan.providers._endpoint import (
     Failure,
     Manner,
     OpensEndpoint,
+    Spec,
     guarded_provider,
+    origin,
+    read_spec,
 )
 from toolplan.providers._errors import CHANGE, LATER, key_setting
-from toolplan.providers._limits import RetryPolicy, Runtime, TextBounds, in_time, most_chars
-from toolplan.providers._specs import Spec, origin, read_spec
+from toolplan.providers._limits import RetryPolicy, TextBounds, in_time
 
 _RETRYABLE: Final = frozenset(("llm-rate-limit", "llm-stream-cut", "llm-unavailable"))
 """Failures after which the same model may answer, after a pause."""
@@ -119,15 +120,12 @@ class Chain:
     def __init__(
         self,
         links: Sequence[Link],
-        *,
         retry_policy: RetryPolicy,
-        runtime: Runtime,
         tracker: UsageTracker | None = None,
     ) -> None:
         """Prepare the chain; nothing is called."""
         self._links = tuple(links)
         self._retry_policy = retry_policy
-        self._runtime = runtime
         self._tracker = UsageTracker() if tracker is None else tracker
 
     def __repr__(self) -> str:
@@ -171,7 +169,7 @@ class Chain:
         tried = 0
         failure: Failure | None = None
         while True:
-            if not link.admits(now := self._runtime.clock()):
+            if not link.admits(now := self._retry_policy.clock()):
                 rest = f"is not asked for {link.open_until - now:.0f} s"
                 reason = f"{link.name} failed {link.failures} times in a row and {rest}."
                 attempts.failures.append(failure or Failure("llm-unavailable", reason, LATER))
@@ -183,10 +181,10 @@ class Chain:
                 return
             except CallFailed as error:
                 failure = attempts.latest = error.failure
-                self._settle(link, attempts, error.spent)
+                self._settle(attempts, error.spent)
             finally:
                 self._tracker.ended()
-            link.record(self._runtime.clock(), failed=failure.code in _OF_THE_ENDPOINT)
+            link.record(self._retry_policy.clock(), failed=failure.code in _OF_THE_ENDPOINT)
             if failure.changed:
                 attempts.rewritten += 1
                 continue
@@ -197,7 +195,7 @@ class Chain:
             pause_s = self._pause_s(link, attempts, failure, tried)
             if pause_s is None:
                 break
-            await self._runtime.sleep(pause_s)
+            await self._retry_policy.sleep(pause_s)
         attempts.failures.append(failure)
         if failure.code in _FINAL and not failure.lasts:
             raise ModelError(failure.code, failure.reason, failure.help, attempts.usage)
@@ -221,7 +219,7 @@ class Chain:
             attempts.has_text = False
             yield Restarted(attempts.latest.reason)
         request = attempts.request
-        bounds = TextBounds(most_chars(request.max_tokens))
+        bounds = TextBounds(request.max_tokens)
         has_words = False
         async with (
             aclosing(link.endpoint().ask(request, constrained=constrained)) as parts,
@@ -242,8 +240,8 @@ class Chain:
                         yield part
                     case Answered(spent) if has_words:
                         # Recorded first: the caller may close this generator after the end.
-                        self._settle(link, attempts, spent)
-                        link.record(self._runtime.clock(), failed=False)
+                        self._settle(attempts, spent)
+                        link.record(self._retry_policy.clock(), failed=False)
                         link.plain |= attempts.latest is not None and attempts.latest.schema
                         yield Ended(link.name, attempts.usage)
                     case Answered(spent):
@@ -252,8 +250,8 @@ class Chain:
                     case _:
                         pass  # a sign of life
 
-    def _settle(self, link: Link, attempts: _Attempts, spent: Usage) -> None:
-        self._tracker.end(link.name, spent)
+    def _settle(self, attempts: _Attempts, spent: Usage) -> None:
+        self._tracker.end(spent)
         attempts.usage = total((attempts.usage, replace(spent, calls=0)))
 
     def _pause_s(
@@ -267,7 +265,7 @@ class Chain:
             return None
         if failure.code == "llm-stream-cut" and link is not self._links[-1]:
             return None  # the caller has waited once already
-        return self._retry_policy.pause_s(failure, tried, self._runtime.chance())
+        return self._retry_policy.pause_s(failure, tried)
 
 
 MODELS: Final = Extensions[OpensEndpoint]("toolplan.models", guarded_provider)
@@ -324,9 +322,10 @@ def open_model(
         links.append(Link(each.name, cache(partial(_endpoint, each, manner)), blocked))
     if not links:
         raise ModelError("llm-spec", "No model is named.", "Name one, as in ollama:mistral.")
-    retry_policy = RetryPolicy(timeout_s, between_pieces_s, tries, max_calls)
-    runtime = Runtime(time.monotonic, sleep, chance)
-    return Chain(links, retry_policy=retry_policy, runtime=runtime, tracker=tracker)
+    retry_policy = RetryPolicy(
+        timeout_s, between_pieces_s, tries, max_calls, sleep=sleep, chance=chance
+    )
+    return Chain(links, retry_policy, tracker)
 
 
 class ConfiguredModel(Struct, frozen=True):

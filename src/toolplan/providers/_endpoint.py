@@ -1,21 +1,147 @@
-"""Endpoints: one call to one model, without retries, and how it can fail."""
+"""How models are named (`openai:gpt-5`, `http://localhost:8080/v1#model`), and called.
+
+An endpoint makes one call to one model, without retries.
+"""
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+import re
+from collections.abc import AsyncGenerator, Container, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, field
-from typing import Final, Protocol, TypeAlias, cast
+from typing import Final, Literal, Protocol, TypeAlias, cast
+from urllib.parse import SplitResult, urlsplit
 
 from msgspec import Struct
 
 from toolplan.base.errors import ToolplanError
 from toolplan.base.extensions import EntryPoint
-from toolplan.providers._base import ModelRequest, Text, Usage
-from toolplan.providers._specs import Spec
+from toolplan.providers._base import ModelError, ModelRequest, Text, Usage
 
-_UNUSED: Final = Usage()
-_END: Final = object()
+Form: TypeAlias = Literal["openai", "anthropic", "compatible", "other"]
+"""The protocol: OpenAI's, Anthropic's, one compatible with OpenAI's, or that of an extension."""
+
+ADDRESSES: Final[Mapping[str, str]] = {
+    "openai": "https://api.openai.com/v1",
+    "anthropic": "https://api.anthropic.com",
+    "groq": "https://api.groq.com/openai/v1",
+    "ollama": "http://localhost:11434/v1",
+}
+"""The base URL of each provider that has a name."""
+KEYED: Final = ("anthropic", "groq", "openai")
+"""Providers that need a key, which has an environment variable of its own."""
+
+_MODEL: Final = re.compile(r"[\w./:@+-]{1,200}", re.ASCII)
+_FORMS: Final[Mapping[str, Form]] = {
+    **dict.fromkeys(ADDRESSES, "compatible"),
+    "openai": "openai",
+    "anthropic": "anthropic",
+}
+_TAILS: Final = ("/chat/completions", "/completions", "/models", "/messages")
+_OWN_TAILS: Final[Mapping[str, tuple[str, ...]]] = {
+    "ollama": ("/api",),  # its own interface; the compatible one stands beside it
+    "anthropic": ("/v1",),
+}
+_HELP: Final = (
+    "Write PROVIDER:MODEL with one of "
+    f"{', '.join(ADDRESSES)}, or URL#MODEL as in http://localhost:8080/v1#mistral."
+)
+
+
+class Spec(Struct, frozen=True):
+    """A model at an endpoint.
+
+    Attributes:
+        name: display name.
+        form: the protocol.
+        provider: the provider's name; for a bare URL its scheme and host.
+        url: the base URL, without a slash at its end.
+        model: the model's name, as the endpoint knows it.
+        needs_key: whether a key is required.
+    """
+
+    name: str
+    form: Form
+    provider: str
+    url: str
+    model: str
+    needs_key: bool
+
+
+def read_spec(
+    spec: str, addresses: Mapping[str, str], others: Container[str] = frozenset()
+) -> Spec:
+    """Read the name of one model.
+
+    Args:
+        spec: the name.
+        addresses: base URLs of providers that are elsewhere than usual.
+        others: providers besides our own.
+
+    Raises:
+        ModelError: `llm-spec`, it names no model; the message repeats no key or password.
+    """
+    text = spec.strip()
+    if "://" in text:
+        address, _, model = text.partition("#")
+        url = base_url(address)
+        if not _MODEL.fullmatch(model):
+            help = f"Write it behind the address: {url}#MODEL."
+            raise ModelError("llm-spec", f"{url!r} names no model.", help)
+        return Spec(f"{url}#{model}", "compatible", origin(url), url, model, needs_key=False)
+    given, mark, model = text.partition(":")
+    provider = given.lower()
+    if (provider not in ADDRESSES and provider not in others) or not _MODEL.fullmatch(model):
+        # it may be a key that was pasted into the wrong place, and so is not repeated
+        named = f" {given!r}" if mark and re.fullmatch(r"[a-z]{1,20}", given) else ""
+        raise ModelError("llm-spec", f"The provider{named} or its model is not known.", _HELP)
+    url = addresses.get(provider, "")
+    form: Form = _FORMS.get(provider, "other")
+    if provider in ADDRESSES:
+        url = base_url(url or ADDRESSES[provider], provider)
+    return Spec(f"{provider}:{model}", form, provider, url, model, provider in KEYED)
+
+
+def base_url(text: str, provider: str = "") -> str:
+    """Return `text` as a base URL.
+
+    The path of a call is removed; an address without a path gets `/v1`, except for Anthropic.
+
+    >>> base_url("http://localhost:11434/"), base_url("http://localhost:8080/v1/chat/completions")
+    ('http://localhost:11434/v1', 'http://localhost:8080/v1')
+
+    Raises:
+        ModelError: `llm-spec`, it is not an http or https URL.
+    """
+    try:
+        address = urlsplit(text.strip())
+        usable = address.scheme in ("http", "https") and bool(address.hostname)
+        _ = address.port  # raises where it is not a number
+    except ValueError:
+        usable, address = False, SplitResult("", "", "", "", "")
+    if not usable:
+        raise ModelError("llm-spec", "The address of a model is not an http or https URL.", _HELP)
+    if "@" in address.netloc or address.query:
+        raise ModelError(
+            "llm-spec",
+            f"The address of a model at {address.hostname!r} holds a password or a query.",
+            "Give keys apart from addresses, in the environment or in toolplan.toml.",
+        )
+    path = address.path.rstrip("/")
+    for tail in (*_TAILS, *_OWN_TAILS.get(provider, ())):
+        path = path.removesuffix(tail)
+    if not path and provider != "anthropic":
+        path = "/v1"
+    return f"{address.scheme}://{address.netloc.lower()}{path}"
+
+
+def origin(url: str) -> str:
+    """Return scheme and host of `url`, which is not a URL where it has none.
+
+    >>> origin("http://LocalHost:8080/v1")
+    'http://localhost:8080'
+    """
+    return "/".join(url.strip().split("/")[:3]).lower()
 
 
 class Answered(Struct, frozen=True):
@@ -87,10 +213,10 @@ class Failure(Struct, frozen=True):
 class CallFailed(ToolplanError):
     """A call to a model gave no whole reply. `spent` is its usage."""
 
-    def __init__(self, failure: Failure, spent: Usage = _UNUSED) -> None:
+    def __init__(self, failure: Failure, spent: Usage | None = None) -> None:
         super().__init__(failure.code, failure.reason, failure.help)
         self.failure = failure
-        self.spent = spent
+        self.spent = spent or Usage()
 
 
 def guarded_provider(entry: EntryPoint, offered: object) -> OpensEndpoint:
@@ -118,18 +244,18 @@ class _GuardedEndpoint:
         self._inner = inner
 
     async def ask(self, request: ModelRequest, *, constrained: bool) -> AsyncGenerator[Part]:
-        asked = cast("object", self._entry.call(self._inner.ask, request, constrained=constrained))
+        entry = self._entry
+        asked = cast("object", entry.call(self._inner.ask, request, constrained=constrained))
         if not isinstance(asked, AsyncGenerator):
-            raise self._entry.wrong("has an `ask` that is no async generator")
-        parts = cast("AsyncGenerator[object]", asked)
-        async with aclosing(parts):
-            while (part := await self._next(parts)) is not _END:
-                yield self._entry.returned(part, Text, Answered, type(None), by="ask")
-
-    async def _next(self, parts: AsyncGenerator[object]) -> object:
-        try:
-            return await anext(parts, _END)
-        except ToolplanError:
-            raise  # on purpose
-        except Exception as error:  # the code of another package may raise anything
-            raise self._entry.fault(error) from error
+            raise entry.wrong("has an `ask` that is no async generator")
+        async with aclosing(cast("AsyncGenerator[object]", asked)) as parts:
+            while True:
+                try:
+                    part = await anext(parts)
+                except StopAsyncIteration:
+                    return
+                except ToolplanError:
+                    raise  # on purpose
+                except Exception as error:  # the code of another package may raise anything
+                    raise entry.fault(error) from error
+                yield entry.returned(part, Text, Answered, type(None), by="ask")

@@ -13,9 +13,8 @@ from urllib.parse import quote
 from msgspec import Struct
 
 from toolplan.plan.path import Json
-from toolplan.providers._endpoint import Failure
+from toolplan.providers._endpoint import KEYED, Failure, Spec
 from toolplan.providers._limits import timed_out
-from toolplan.providers._specs import KEYED, Spec
 
 MASK: Final = "***"
 AGAIN: Final = "Ask again, or name another model."
@@ -51,24 +50,16 @@ _FILTERED: Final = re.compile(
 )
 """Phrases of content filters that reject a question before a model reads it."""
 _STATUSES: Final = {
-    name: status
-    for status, names in {
-        401: ("authentication_error", "invalid_api_key"),
-        403: ("permission_error",),
-        404: ("model_not_found", "not_found_error"),
-        413: ("request_too_large",),
-        429: ("rate_limit_error", "rate_limit_exceeded", "too_many_requests"),
-        500: ("api_error", "server_error"),
-        503: (
-            "overloaded",
-            "server_is_overloaded",
-            "service_unavailable",
-            "service_unavailable_error",
-        ),
-        504: ("timeout_error",),
-        529: ("overloaded_error",),
-    }.items()
-    for name in names
+    **dict.fromkeys(("authentication_error", "invalid_api_key"), 401),
+    "permission_error": 403,
+    **dict.fromkeys(("model_not_found", "not_found_error"), 404),
+    "request_too_large": 413,
+    **dict.fromkeys(("rate_limit_error", "rate_limit_exceeded", "too_many_requests"), 429),
+    **dict.fromkeys(("api_error", "server_error"), 500),
+    **dict.fromkeys(("overloaded", "server_is_overloaded"), 503),
+    **dict.fromkeys(("service_unavailable", "service_unavailable_error"), 503),
+    "timeout_error": 504,
+    "overloaded_error": 529,
 }
 """HTTP status by the code or the type in an error body."""
 

@@ -9,14 +9,22 @@ from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 from email.utils import parsedate_to_datetime
 from functools import cached_property
-from typing import Final
+from typing import Final, TypeAlias
 from urllib.parse import urlsplit
 
 import httpx2
 from msgspec.structs import replace
 
 from toolplan.providers._base import ModelRequest, Text, Usage
-from toolplan.providers._endpoint import Answered, CallFailed, Failure, Manner, Part
+from toolplan.providers._endpoint import (
+    ADDRESSES,
+    Answered,
+    CallFailed,
+    Failure,
+    Manner,
+    Part,
+    Spec,
+)
 from toolplan.providers._errors import (
     CHANGE,
     ErrorObject,
@@ -27,10 +35,8 @@ from toolplan.providers._errors import (
     without_key,
 )
 from toolplan.providers._limits import timed_out
-from toolplan.providers._parameters import Changes
 from toolplan.providers._reply import ReplyReader, broken_off
-from toolplan.providers._requests import Written, written
-from toolplan.providers._specs import ADDRESSES, Spec
+from toolplan.providers._requests import Changes, Written, written
 
 _LOOPBACK: Final = frozenset(("localhost", "127.0.0.1", "::1"))
 _FIRST_REDIRECT: Final = 300
@@ -39,6 +45,10 @@ _CONNECT_S: Final = 10.0
 _BYTES_PER_TOKEN: Final = 2_000
 """More than an event of one token has, with log probabilities and all."""
 _ROOM_BYTES: Final = 200_000
+
+
+_Refusal: TypeAlias = tuple[int | None, ErrorObject] | None
+"""The status and the words with which an endpoint refused a request."""
 
 
 class HttpEndpoint:
@@ -53,10 +63,6 @@ class HttpEndpoint:
         self._transport = transport
         self._changes = Changes(manner.left_out)
 
-    def __repr__(self) -> str:
-        """Name the model, and no key."""
-        return f"HttpEndpoint({self._spec.name!r})"
-
     async def ask(self, request: ModelRequest, *, constrained: bool) -> AsyncGenerator[Part]:
         """Make one HTTP call.
 
@@ -68,33 +74,80 @@ class HttpEndpoint:
         """
         spec, key = self._spec, self._manner.key
         sent = written(spec, key, request, constrained=constrained, changes=self._changes)
-        call = _Call(spec, key, sent, request.max_tokens * _BYTES_PER_TOKEN + _ROOM_BYTES)
+        most_bytes = request.max_tokens * _BYTES_PER_TOKEN + _ROOM_BYTES
+        reader = ReplyReader(streamed=sent.body["stream"] is True, most_bytes=most_bytes)
         failure: Failure | None = None
+        refusal: _Refusal = None
         has_words = False
         try:
-            async with self._client() as http, aclosing(call.parts(http)) as parts:
+            async with self._client() as http, aclosing(_parts(http, sent, reader)) as parts:
                 async for part in parts:
                     has_words |= isinstance(part, Text) and not part.text.isspace()
                     yield part
         except Exception as error:  # its text may hold the key, so its type alone is looked at
-            failure = call.broken(error)
+            failure = self._broken(reader, error)
         # Raised outside of the clause above: the caught error holds the request and its key.
-        failure = failure or call.failure()
-        content = call.reader.content
+        if failure is None:
+            failure, refusal = self._failure(sent, reader)
+        content = reader.content
         if failure is None and content.thought and not has_words:
             reason = f"{spec.name} wrote its reasoning (reasoning_content) and no reply after it."
             help = "Allow more tokens (PLANNER_MAX_TOKENS), or switch its reasoning off."
             failure = Failure("llm-empty", reason, help)
-        if failure is not None and call.refusal is not None:
-            status, error = call.refusal
+        if failure is not None and refusal is not None:
+            status, error = refusal
             changes = self._changes.after(status, error.message, error.param, sent.body)
             if changes is not None:
                 self._changes = changes
-                failure = call.rejected(error)
+                reason = f"{spec.name} rejected the request{self._said(error)}."
+                failure = Failure("llm-request", reason, CHANGE, changed=True)
         spent = replace(content.usage, cost_usd=cost_usd(spec, content.model, content.usage))
         if failure is not None:
             raise CallFailed(replace(failure, reason=without_key(failure.reason, key)), spent)
         yield Answered(spent)
+
+    def _broken(self, reader: ReplyReader, error: Exception) -> Failure | None:
+        """Return the failure for a broken connection; None where `_failure` knows it."""
+        name = self._spec.name
+        if reader.status >= _FIRST_ERROR:
+            return None
+        if isinstance(error, httpx2.ConnectTimeout):
+            return timed_out(name, "did not answer in time")
+        if reader.status == 0:
+            reason = f"{name} cannot be reached at {self._spec.url}."
+            help = "Check that it runs, and that the address is right."
+            refused = isinstance(error, httpx2.ConnectError)
+            return Failure("llm-unavailable", reason, help, lasts=refused)
+        return reader.fault(name) or broken_off(name)
+
+    def _failure(self, sent: Written, reader: ReplyReader) -> tuple[Failure | None, _Refusal]:
+        """Return why there is no whole reply, if so, and the words that refuse the request."""
+        name = self._spec.name
+        error, status = reader.content.error, None
+        if reader.status >= _FIRST_ERROR:
+            error, status = error_of_body(bytes(reader.body)), reader.status
+        elif reader.status >= _FIRST_REDIRECT:  # following it would take the key elsewhere
+            reason = f"{name} redirects (HTTP {reader.status}), which is not followed."
+            return Failure("llm-bad-response", reason, "Name the address that it leads to."), None
+        elif error is None or reader.too_long:
+            return reader.fault(name), None
+        elif error.code.isdigit() and len(error.code) == 3:
+            status = int(error.code)
+        said, refusal = self._said(error), None if reader.too_long else (status, error)
+        if not reader.too_long:
+            constrained = "response_format" in sent.body or "output_config" in sent.body
+            wait_s = _retry_after(reader.headers)
+            known = meaning(self._spec, error, said, status, wait_s, constrained=constrained)
+            if known is not None:
+                return known, refusal
+        if reader.too_long or reader.content.events:  # an endless page, or a reply had begun
+            return unavailable(name, said, status), refusal
+        reason = f"{name} answered with something that is no reply of a model{said}."
+        return Failure("llm-bad-response", reason, CHANGE), refusal
+
+    def _said(self, error: ErrorObject) -> str:
+        # The key goes before the text is cut: a part of it would not be seen.
+        return quoted(without_key(error.message, self._manner.key))
 
     def _client(self) -> httpx2.AsyncClient:
         # Deadlines are kept by the caller; no proxy is asked for what runs on this machine.
@@ -111,90 +164,29 @@ class HttpEndpoint:
         return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # trusts no certificate, and is not used
 
 
-class _Call:
-    """One call, and its state so far."""
-
-    def __init__(self, spec: Spec, key: str, sent: Written, most_bytes: int) -> None:
-        self._spec = spec
-        self._key = key
-        self._sent = sent
-        self._status = 0
-        self._headers: Mapping[str, str] = {}
-        self.reader = ReplyReader(streamed=sent.body["stream"] is True, most_bytes=most_bytes)
-        self.refusal: tuple[int | None, ErrorObject] | None = None
-        """The status and the words with which the endpoint refused the request."""
-
-    async def parts(self, http: httpx2.AsyncClient) -> AsyncGenerator[Part]:
-        """Yield the reply as it comes."""
-        sent, reader = self._sent, self.reader
-        body = json.dumps(sent.body).encode()
-        async with http.stream("POST", sent.url, content=body, headers=sent.headers) as response:
-            self._status = response.status_code
-            headers = self._headers = response.headers
-            reader.content_type = headers.get("content-type", "").partition(";")[0].strip().lower()
-            reader.framed = "content-length" in headers or "transfer-encoding" in headers
-            if headers.get("content-encoding", "identity") != "identity":
-                reader.oddity = "answered in a compressed form that was not asked for"
-                return
-            is_reply = self._status < _FIRST_REDIRECT
-            async for raw in response.aiter_raw():
-                for part in reader.feed(raw):
-                    if is_reply:
-                        yield part
-                if reader.too_long or (is_reply and reader.content.error is not None):
-                    return
-            for part in reader.end():
+async def _parts(
+    http: httpx2.AsyncClient, sent: Written, reader: ReplyReader
+) -> AsyncGenerator[Part]:
+    """Yield the reply as it comes."""
+    body = json.dumps(sent.body).encode()
+    async with http.stream("POST", sent.url, content=body, headers=sent.headers) as response:
+        reader.status = response.status_code
+        headers = reader.headers = response.headers
+        reader.content_type = headers.get("content-type", "").partition(";")[0].strip().lower()
+        reader.framed = "content-length" in headers or "transfer-encoding" in headers
+        if headers.get("content-encoding", "identity") != "identity":
+            reader.oddity = "answered in a compressed form that was not asked for"
+            return
+        is_reply = reader.status < _FIRST_REDIRECT
+        async for raw in response.aiter_raw():
+            for part in reader.feed(raw):
                 if is_reply:
                     yield part
-
-    def broken(self, error: Exception) -> Failure | None:
-        """Return the failure for a broken connection; None where `failure` knows it."""
-        name = self._spec.name
-        if self._status >= _FIRST_ERROR:
-            return None
-        if isinstance(error, httpx2.ConnectTimeout):
-            return timed_out(name, "did not answer in time")
-        if self._status == 0:
-            reason = f"{name} cannot be reached at {self._spec.url}."
-            help = "Check that it runs, and that the address is right."
-            refused = isinstance(error, httpx2.ConnectError)
-            return Failure("llm-unavailable", reason, help, lasts=refused)
-        return self.reader.fault(name) or broken_off(name)
-
-    def failure(self) -> Failure | None:
-        """Return why there is no whole reply; None where there is one."""
-        name, reader = self._spec.name, self.reader
-        error, status = reader.content.error, None
-        if self._status >= _FIRST_ERROR:
-            error, status = error_of_body(bytes(reader.body)), self._status
-        elif self._status >= _FIRST_REDIRECT:  # following it would take the key elsewhere
-            reason = f"{name} redirects (HTTP {self._status}), which is not followed."
-            return Failure("llm-bad-response", reason, "Name the address that it leads to.")
-        elif error is None or reader.too_long:
-            return reader.fault(name)
-        elif error.code.isdigit() and len(error.code) == 3:
-            status = int(error.code)
-        said = self._said(error)
-        if not reader.too_long:
-            self.refusal = (status, error)
-            constrained = "response_format" in self._sent.body or "output_config" in self._sent.body
-            wait_s = _retry_after(self._headers)
-            known = meaning(self._spec, error, said, status, wait_s, constrained=constrained)
-            if known is not None:
-                return known
-        if reader.too_long or reader.content.events:  # an endless page, or a reply had begun
-            return unavailable(name, said, status)
-        reason = f"{name} answered with something that is no reply of a model{said}."
-        return Failure("llm-bad-response", reason, CHANGE)
-
-    def rejected(self, error: ErrorObject) -> Failure:
-        """Return the failure of a request that is repeated without the refused parameter."""
-        reason = f"{self._spec.name} rejected the request{self._said(error)}."
-        return Failure("llm-request", reason, CHANGE, changed=True)
-
-    def _said(self, error: ErrorObject) -> str:
-        # The key goes before the text is cut: a part of it would not be seen.
-        return quoted(without_key(error.message, self._key))
+            if reader.too_long or (is_reply and reader.content.error is not None):
+                return
+        for part in reader.end():
+            if is_reply:
+                yield part
 
 
 def _retry_after(headers: Mapping[str, str]) -> float | None:

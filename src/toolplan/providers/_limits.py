@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncGenerator, Awaitable, Callable
+from random import SystemRandom
 from typing import Final
 
 from msgspec import Struct
@@ -20,30 +22,28 @@ _PERIODS: Final = (200, 1_000)
 _BETWEEN_CHECKS: Final = 600
 
 
-class Runtime(Struct, frozen=True):
-    """The outside world: a monotonic clock in seconds, sleep, and chance from 0.0 to 1.0."""
-
-    clock: Callable[[], float]
-    sleep: Callable[[float], Awaitable[None]]
-    chance: Callable[[], float]
-
-
 class RetryPolicy(Struct, frozen=True):
-    """Deadlines in seconds, and how often a model is asked.
+    """Deadlines in seconds, how often a model is asked, and the pauses in between.
 
     Attributes:
         total_s: of one call, from its start to the end of the reply.
         between_pieces_s: between two pieces.
         tries: maximum number of calls to one model for one reply, where asking again may help.
         max_calls: maximum number of calls to all models for one reply.
+        clock: a monotonic clock, in seconds.
+        sleep: makes a pause.
+        chance: returns a random number from 0.0 to 1.0.
     """
 
     total_s: float = 60.0
     between_pieces_s: float = 30.0
     tries: int = 3
     max_calls: int = 8
+    clock: Callable[[], float] = time.monotonic
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+    chance: Callable[[], float] = SystemRandom().random
 
-    def pause_s(self, failure: Failure, tried: int, chance: float) -> float | None:
+    def pause_s(self, failure: Failure, tried: int) -> float | None:
         """Return the pause before the next try, after `tried` of them, or None for no more tries.
 
         It is the pause that the endpoint asks for; else half a second, doubled by each try, times
@@ -55,7 +55,7 @@ class RetryPolicy(Struct, frozen=True):
         asked = failure.retry_after_s
         if asked is not None:
             return max(0.0, asked) if asked <= _LONGEST_PAUSE_S else None
-        return min(_FIRST_PAUSE_S * 2.0 ** (tried - 1) * (0.5 + chance), _LONGEST_PAUSE_S)
+        return min(_FIRST_PAUSE_S * 2.0 ** (tried - 1) * (0.5 + self.chance()), _LONGEST_PAUSE_S)
 
 
 async def in_time(
@@ -93,22 +93,17 @@ def timed_out(name: str, what: str) -> Failure:
     return Failure("llm-timeout", f"{name} {what}.", help)
 
 
-def most_chars(max_tokens: int) -> int:
-    """Return the maximum number of characters of a reply of `max_tokens` tokens."""
-    return max_tokens * _CHARS_PER_TOKEN + _ROOM_CHARS
-
-
 class TextBounds:
     """Watches one reply.
 
-    It is `llm-too-long` beyond `max_chars` characters, and `llm-degenerate` when its end repeats
-    at most 1,000 characters 12 times. The check looks at the end only, and once every 600
-    characters.
+    It is `llm-too-long` beyond 16 characters a token and 1,000 more, and `llm-degenerate` when its
+    end repeats at most 1,000 characters 12 times. The check looks at the end only, and once every
+    600 characters.
     """
 
-    def __init__(self, max_chars: int) -> None:
-        """Start with an empty reply."""
-        self._max_chars = max_chars
+    def __init__(self, max_tokens: int) -> None:
+        """Start with an empty reply of at most `max_tokens` tokens."""
+        self._max_chars = max_tokens * _CHARS_PER_TOKEN + _ROOM_CHARS
         self._chars = 0
         self._unchecked = 0
         self._end = ""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from codecs import BOM_UTF8
+from collections.abc import Mapping
 from contextlib import suppress
 from typing import Final, cast
 
@@ -123,16 +124,6 @@ class ReplyContent(Struct):
     usage: Usage = _UNUSED
     error: ErrorObject | None = None
 
-    def take_event(self, event: Json) -> Part:
-        """Take one event of a stream; return its text, None where it has none."""
-        known = self.known
-        text = self.take(event)
-        if self.known > known:
-            self.events += 1
-            if self.finish is None:
-                self.text += text
-        return Text(text) if text else None
-
     def take(self, answer: Json) -> str:
         """Take one event, or a whole reply; return its text."""
         match answer:
@@ -212,6 +203,8 @@ class ReplyReader(Struct):
         oddity: why this is not a reply of a model; empty where that is not known.
         body: the body, unless it is a stream.
         content: the content of the reply so far.
+        status: of HTTP; 0 before the answer.
+        headers: of the answer.
     """
 
     streamed: bool
@@ -224,6 +217,8 @@ class ReplyReader(Struct):
     body: bytearray = field(default_factory=bytearray)
     content: ReplyContent = field(default_factory=ReplyContent)
     events: Events = field(default_factory=Events)
+    status: int = 0
+    headers: Mapping[str, str] = {}
 
     @property
     def too_long(self) -> bool:
@@ -252,7 +247,15 @@ class ReplyReader(Struct):
         """Return the fault of the reply of the model `name` so far, or None."""
         if self.too_long:
             return Failure("llm-too-long", f"The reply of {name} did not end.", AGAIN)
-        whole = bool(self.oddity) or (self._is_whole() if self._is_stream else self._read_body())
+        if self.oddity:
+            whole = True
+        elif not self._is_stream:
+            whole = self._read_body()
+        elif self.content.events:
+            has_ended = self.content.done or (self.framed and self.ended)
+            whole = self.content.finish is not None and has_ended
+        else:
+            whole = bool(self.size) and not self.events.is_partial
         content, oddity = self.content, self.oddity
         if not whole and content.done:
             reason = "closed its stream without a finish_reason: the reply may be cut off"
@@ -283,18 +286,17 @@ class ReplyReader(Struct):
             if text.strip().startswith(b"[DONE]"):
                 content.close()
                 break
+            known = content.known
             try:
-                parts.append(content.take_event(cast("Json", json.loads(text))))
+                words = content.take(cast("Json", json.loads(text)))
             except (ValueError, RecursionError):
                 self.oddity = "sent an event that is not JSON"
+                continue
+            content.events += content.known > known
+            if content.finish is None:
+                content.text += words
+            parts.append(Text(words) if words else None)
         return parts
-
-    def _is_whole(self) -> bool:
-        """Return whether all that belongs to the stream has come, be it a reply or not."""
-        content = self.content
-        if not content.events:
-            return bool(self.size) and not self.events.is_partial
-        return content.finish is not None and (content.done or (self.framed and self.ended))
 
     def _read_body(self) -> bool:
         """Read a reply that is one JSON object, or one after the other; return whether it is whole.

@@ -13,9 +13,9 @@ from mcp.types import JSONRPCRequest, JSONRPCResponse
 from toolplan.plan.path import Json
 from toolplan.schema.tool import Arguments, Call, Toolbox
 from toolplan.tools.mcp._listing import Listing, Page, read_listing
-from toolplan.tools.mcp._owner import Request
-from toolplan.tools.mcp._results import unwrapped_schema
+from toolplan.tools.mcp._owner import Target
 from toolplan.tools.mcp._wire import LISTING, Interceptor, answer_to, clean
+from toolplan.tools.mcp.results import unwrapped_schema
 from toolplan.tools.mcp.source import clean_schema, tools_of
 from toolplan.tools.secrets import Mask
 
@@ -51,7 +51,7 @@ TOOLS = st.lists(
 )
 
 
-def nothing(_listed: Request) -> Call:
+def nothing(_listed: Target) -> Call:
     async def call(_arguments: Arguments) -> Json:
         return None
 

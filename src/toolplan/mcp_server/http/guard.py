@@ -202,20 +202,13 @@ async def _refuse(status: int, body: bytes, receive: Receive, send: Send) -> Non
         headers.append((b"www-authenticate", b"Bearer"))
     await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": body, "more_body": True})
-    await _drain(receive)
-    await send({"type": "http.response.body", "body": b""})
-
-
-async def _drain(receive: Receive) -> None:
-    """Read the rest of the request, within limits.
-
-    A connection that is closed with unread data is reset, and the response is lost.
-    """
+    # a connection that is closed with unread data is reset, and the response is lost
     left = _MOST_DRAINED
     with suppress(TimeoutError):
         async with asyncio.timeout(_DRAIN_S):
             while left > 0:
                 message = await receive()
                 if message["type"] != "http.request" or not message.get("more_body", False):
-                    return
+                    break
                 left -= len(message.get("body", b""))
+    await send({"type": "http.response.body", "body": b""})

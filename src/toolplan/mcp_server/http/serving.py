@@ -9,7 +9,7 @@ import socket
 import stat
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable
-from contextlib import closing, suppress
+from contextlib import closing
 from enum import IntEnum
 from pathlib import Path
 from typing import Final
@@ -144,7 +144,19 @@ def kept_secret(path: Path, new: bytes) -> tuple[bytes, bool]:
     """
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        is_new = not path.exists() and _write_new(path, new)
+        is_new = False
+        if not path.exists():  # written whole at once, unless there is one by now
+            written = path.with_name(f"{path.name}-{secrets.token_hex(8)}")
+            opened = os.open(written, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            with os.fdopen(opened, "wb") as file:
+                file.write(new)
+            try:
+                os.link(written, path)
+                is_new = True
+            except FileExistsError:
+                pass
+            finally:  # no secret is left behind
+                written.unlink()
         if os.name == "posix" and stat.S_IMODE(path.stat().st_mode) & 0o077:
             raise ToolplanError(
                 "storage",
@@ -155,20 +167,6 @@ def kept_secret(path: Path, new: bytes) -> tuple[bytes, bool]:
     except OSError as error:
         reason = error.strerror or type(error).__name__
         raise ToolplanError("storage", f"The file {path} cannot be used: {reason}.") from None
-
-
-def _write_new(path: Path, secret: bytes) -> bool:
-    """Write a file that only its owner can read, whole at once, unless there is one by now."""
-    written = path.with_name(f"{path.name}-{secrets.token_hex(8)}")
-    with os.fdopen(os.open(written, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-        file.write(secret)
-    try:
-        with suppress(FileExistsError):
-            os.link(written, path)
-            return True
-        return False
-    finally:
-        written.unlink()
 
 
 class CannotServe(ToolplanError):

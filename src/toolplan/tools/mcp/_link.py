@@ -121,46 +121,10 @@ def _process_of(server: StdioServer) -> StdioServerParameters:
     if is_plain and shutil.which(command) is None and beside.is_file():
         command = str(beside)
     process = StdioServerParameters(
-        command=command,
-        args=[*server.args],
-        env=dict(server.env),
-        cwd=server.cwd,
+        command=command, args=[*server.args], env=dict(server.env), cwd=server.cwd
     )
     # bytes that are not UTF-8 are kept, and fail only the answer that has them
     return process.model_copy(update={"encoding_error_handler": "surrogateescape"})
-
-
-@asynccontextmanager
-async def over_stdio(server: StdioServer, stderr: StandardError) -> AsyncGenerator[Streams, None]:
-    """Start the server's process, and end it for sure, with all that it has started."""
-    async with stdio_client(_process_of(server), errlog=stderr.file) as streams:
-        stderr.close()
-        yield streams
-
-
-@asynccontextmanager
-async def over_http(
-    server: HttpServer, on_session_lost: Callable[[], None], access: Access | None
-) -> AsyncGenerator[Streams, None]:
-    """Speak to the server's address; requests that fail fail alone."""
-    client = http_client(dict(server.headers), on_session_lost, access)
-    if server.transport == "sse":
-        # the transport opens the client, and closes it
-        transport = sse_client(
-            server.url,
-            httpx_client_factory=lambda headers=None, timeout=None, auth=None: client,
-            sse_read_timeout=86_400.0,
-        )
-        async with transport as streams:
-            yield streams
-        return
-    async with (
-        client,
-        streamable_http_client(
-            server.url, http_client=client, max_sse_event_size=MAX_EVENT_BYTES
-        ) as streams,
-    ):
-        yield streams
 
 
 Progress: TypeAlias = Callable[[float, float | None, str], None]
@@ -336,17 +300,36 @@ class Link:
         return Page(cast("list[object]", masked), names, result.next_cursor)
 
     def _target(self) -> _Target:
-        match self._server:
-            case HttpServer() as server:
-                transport = over_http(server, self.over.set, self._access)
-            case StdioServer() as server:
-                transport = over_stdio(server, cast("StandardError", self.stderr))
-            case LocalServer(server=target):
-                if isinstance(target, SdkServer | MCPServer):
-                    return cast("SdkServer[Any] | MCPServer[Any]", target)
-                kind = type(target).__name__
-                raise ToolObjectError(f"A {kind} is not a server of the MCP SDK.")
-        return self._interceptor.around(transport)
+        if not isinstance(self._server, LocalServer):
+            return self._interceptor.around(self._transport(self._server))
+        target = self._server.server
+        if isinstance(target, SdkServer | MCPServer):
+            return cast("SdkServer[Any] | MCPServer[Any]", target)
+        raise ToolObjectError(f"A {type(target).__name__} is not a server of the MCP SDK.")
+
+    @asynccontextmanager
+    async def _transport(self, server: StdioServer | HttpServer) -> AsyncGenerator[Streams]:
+        """Start the server's process, and end it with all that it started; or use its address."""
+        if isinstance(server, StdioServer):
+            stderr = cast("StandardError", self.stderr)
+            async with stdio_client(_process_of(server), errlog=stderr.file) as streams:
+                stderr.close()
+                yield streams
+            return
+        client = http_client(dict(server.headers), self.over.set, self._access)
+        if server.transport == "sse":  # which opens the client, and closes it
+            async with sse_client(
+                server.url,
+                httpx_client_factory=lambda headers=None, timeout=None, auth=None: client,
+                sse_read_timeout=86_400.0,
+            ) as streams:
+                yield streams
+            return
+        transport = streamable_http_client(
+            server.url, http_client=client, max_sse_event_size=MAX_EVENT_BYTES
+        )
+        async with client, transport as streams:
+            yield streams
 
     def _written(self, line: str) -> None:
         self._terms.report(ServerSaid(self.name, "stderr", clean(self._mask(line), 500)))

@@ -127,10 +127,27 @@ class Redirects:
             writer.close()
 
 
-class _Provider(OAuthClientProvider):
-    """The common parts of both providers: no storage of the SDK's form, and the entry's scope."""
+class Access(OAuthClientProvider):
+    """The tokens of one server, for all its connections; no storage of the SDK's form.
+
+    Attributes:
+        mask_tokens: hides the tokens, which are long and random, in results too.
+        wants_sign_in: whether the server gives nothing before a sign-in.
+    """
 
     oauth: OAuth
+    wants_sign_in = False
+    _is_machine = False
+    _has_asked = False
+    _fault: NotAuthorised | None = None
+    _asks: Redirects | None = None
+    _login = ""
+
+    def _begin(self, server: HttpServer, mask: Mask) -> None:
+        self.mask_tokens = Mask(())
+        self._server = server
+        self._mask = mask
+        self._renewing = anyio.Lock()
 
     @property
     def token(self) -> str | None:
@@ -158,22 +175,183 @@ class _Provider(OAuthClientProvider):
         metadata.scope = self.oauth.scope or metadata.scope
         return await super()._perform_authorization()
 
+    async def send(
+        self, request: httpx2.Request, inner: httpx2.AsyncBaseTransport
+    ) -> httpx2.Response:
+        """Return the answer to `request`, sent with a token of the server over `inner`."""
+        url, server = request.url, httpx2.URL(self._server.url)
+        token, is_second = await self._token(request, inner), False
+        while True:
+            if token is not None and (url.scheme, url.netloc) == (server.scheme, server.netloc):
+                self._hide([token])
+                request.headers["Authorization"] = f"Bearer {token}"
+            response = await inner.handle_async_request(request)
+            if not self._is_refusal(request, response):
+                return response
+            refusal = await whole(response, request, MAX_ANSWER_BYTES)
+            if is_second or (token := await self._token(request, inner, refusal, token)) is None:
+                break
+            is_second = True
+        if (why := self._refused(refusal)) is None:
+            return refusal
+        raise why
 
-class Machine(_Provider, ClientCredentialsOAuthProvider):
+    def _hide(self, secrets: Iterable[str]) -> None:
+        """Have `secrets` shown nowhere; the long ones not in results either."""
+        found = [*secrets]
+        self._mask.add(found)
+        self.mask_tokens.add(each for each in found if len(each) >= _TOKEN_LENGTH)
+
+    def _is_refusal(self, request: httpx2.Request, response: httpx2.Response) -> bool:
+        """Return whether a request was refused for want of a token, or of rights."""
+        if request.method == "GET" and self._server.transport != "sse":
+            return False  # the stream of notifications: a connection works without it
+        if response.status_code == 403:
+            return extract_field_from_www_auth(response, "error") == "insufficient_scope"
+        return response.status_code == 401
+
+    def _failure(self, error: Exception, answer: str) -> NotAuthorised:
+        """Return why there is no token: of an `answer` only its status and its code."""
+        match error:
+            case NotAuthorised():
+                what = str(error)
+            case OAuthRegistrationError() | OAuthTokenError():
+                what = f"the authorization server refuses: {answer}"
+            case OAuthFlowError():
+                what = clean(self._mask(str(error)), 300)
+            case OSError():
+                what = f"the sign-in cannot be kept: {error.strerror or type(error).__name__}"
+            case _:
+                kind = type(error).__name__
+                what = f"what it says of signing in cannot be read ({kind}): {answer}"
+        fault = NotAuthorised(what.removesuffix(": "))
+        if self._has_asked:
+            self._fault = fault
+        return fault
+
+    def _refused(self, response: httpx2.Response) -> NotAuthorised | None:
+        """Return the error where no token can be had; None where the refusal has another cause."""
+        if self._fault is not None:
+            return self._fault
+        if self._has_asked or self._is_machine:
+            return NotAuthorised(
+                f"it refuses the token that it led to (HTTP {response.status_code}), which may be"
+                " meant for another server"
+            )
+        challenge = response.headers.get("www-authenticate", "").lower().startswith("bearer")
+        has_signed_in = self.context.current_tokens is not None
+        if not (challenge or has_signed_in or self._server.oauth is not None):
+            return None
+        self.wants_sign_in = True
+        why = "does not take your sign-in any more" if has_signed_in else "wants you to sign in"
+        if response.status_code == 403:
+            why = "wants more rights than you have given"
+        return NotAuthorised(f"it {why}: `{self._login}`")
+
+    async def _token(
+        self,
+        request: httpx2.Request,
+        inner: httpx2.AsyncBaseTransport,
+        refusal: httpx2.Response | None = None,
+        used: str | None = None,
+    ) -> str | None:
+        """Return a token other than `used`, which `refusal` refuses; renewed where it ends."""
+        context = self.context
+        if refusal is None and self.token is not None:
+            return self.token
+        async with self._renewing:
+            for again in (False, True):  # another call may have renewed it, or another process
+                await self.load(again=again)
+                if self.token not in (None, used):
+                    return self.token
+            is_renewable = context.can_refresh_token()
+            is_expired = is_renewable if refusal is None else refusal.status_code == 401
+            if is_expired:
+                context.token_expiry_time = 1.0  # expired, despite its stated end
+            if refusal is not None or is_renewable:
+                await self._fetch(request, inner, refusal)
+        return None if self.token == used else self.token
+
+    async def _fetch(
+        self,
+        request: httpx2.Request,
+        inner: httpx2.AsyncBaseTransport,
+        refusal: httpx2.Response | None,
+    ) -> None:
+        """Run the SDK's flow up to where it would send `request`: with a token, or without."""
+        failed = ""
+        flow = self.async_auth_flow(request)
+        try:
+            outgoing = await anext(flow)
+            while True:
+                if outgoing is not request:
+                    answer = await self._asked(outgoing, inner)
+                    if answer.status_code >= 400:
+                        failed = f"HTTP {answer.status_code}{refusal_code(answer.content)}"
+                elif refusal is None or (refusal.status_code == 401 and self.token is not None):
+                    return
+                elif self._is_machine or (self._asks is not None and not self._has_asked):
+                    self._has_asked = not self._is_machine  # a person is asked once
+                    answer, refusal = refusal, None
+                else:
+                    return
+                outgoing = await flow.asend(answer)
+        except StopAsyncIteration:
+            return
+        except Exception as error:  # of many kinds: the answers are another program's
+            raise self._failure(error, failed) from None
+        finally:
+            await flow.aclose()
+
+    async def _asked(
+        self, request: httpx2.Request, inner: httpx2.AsyncBaseTransport
+    ) -> httpx2.Response:
+        """Return the answer of an authorization server, or the metadata of the server."""
+        url = request.url
+        if not is_safe(str(url), near_loopback=is_loopback(self._server.url)):
+            raise NotAuthorised(f"it leads to {url.scheme}://{url.host}, which is not https")
+        kind, _, credentials = request.headers.get("authorization", "").partition(" ")
+        form = parse_qsl(request.content.decode("utf-8", "replace"))
+        if kind:
+            self._hide([credentials])
+        self._hide(value for name, value in form if name in _SECRET_FIELDS)
+        request.extensions["timeout"] = httpx2.Timeout(ANSWER_TIMEOUT_S).as_dict()
+        place = f"the authorization server at {url.host}"
+        try:
+            with anyio.fail_after(ANSWER_TIMEOUT_S):
+                response = await inner.handle_async_request(request)
+                answer = await whole(response, request, MAX_ANSWER_BYTES)
+        except (httpx2.RequestError, TimeoutError) as error:
+            why = f"{place} cannot be reached ({type(error).__name__})"
+            raise NotAuthorised(why) from None
+        found = json_object(answer.content)
+        self._hide(v for k, v in found.items() if k in _SECRET_FIELDS and isinstance(v, str))
+        if answer.status_code >= 500 and request.method == "POST":
+            raise NotAuthorised(f"{place} failed: HTTP {answer.status_code}")
+        return answer
+
+
+class Machine(Access, ClientCredentialsOAuthProvider):
     """Gets tokens with a client's id and secret; they are in memory only."""
 
-    def __init__(self, server: HttpServer, oauth: OAuth) -> None:
+    _is_machine = True
+
+    def __init__(self, server: HttpServer, oauth: OAuth, mask: Mask) -> None:
+        self._begin(server, mask)
         self.oauth = oauth
         client = oauth.client_id, oauth.client_secret
         super().__init__(server.url, self, *client, scope=oauth.scope or None, issuer=oauth.issuer)
 
 
-class Person(_Provider):
+class Person(Access):
     """Gets tokens for a person who has signed in, or signs in now."""
 
-    def __init__(self, server: HttpServer, sign_ins: SignIns, asks: Redirects | None) -> None:
+    def __init__(
+        self, name: str, server: HttpServer, mask: Mask, sign_ins: SignIns, asks: Redirects | None
+    ) -> None:
         """Use only a sign-in that is kept where `asks` is None."""
-        self._server, self._sign_ins, self._fresh = server, sign_ins, asks is not None
+        self._begin(server, mask)
+        self._sign_ins, self._asks, self._login = sign_ins, asks, sign_ins.login_command(name)
         self.oauth = server.oauth or OAuth()
         redirect = f"http://127.0.0.1{_PATH}" if asks is None else asks.redirect_uri
         super().__init__(
@@ -194,7 +372,7 @@ class Person(_Provider):
             return
         context, oauth, kept = self.context, self.oauth, None
         try:
-            if not self._fresh:
+            if self._asks is None:
                 kept = await anyio.to_thread.run_sync(self._sign_ins.get, self._server)
         except ToolObjectError as error:
             raise NotAuthorised(error.with_help) from None
@@ -244,217 +422,20 @@ class Person(_Provider):
         await anyio.to_thread.run_sync(self._sign_ins.keep, self._server, sign_in)
 
 
-class Access:
-    """The tokens of one server, for all its connections.
+def access_to(
+    name: str, server: HttpServer, mask: Mask, sign_ins: SignIns | None, asks: Redirects | None
+) -> Access | None:
+    """Return the tokens of `server`, or None where its entry has them, or none are sent.
 
-    Attributes:
-        mask_tokens: hides the tokens, which are long and random, in results too.
-        wants_sign_in: whether the server gives nothing before a sign-in.
-        provider: fetches tokens; None for a server without sign-in.
+    A sign-in in `sign_ins` is used; `mask` gets each secret, `asks` asks a person once.
     """
-
-    def __init__(
-        self,
-        name: str,
-        server: HttpServer,
-        mask: Mask,
-        sign_ins: SignIns | None,
-        asks: Redirects | None,
-    ) -> None:
-        """Use the sign-in in `sign_ins`; `mask` gets each secret, `asks` asks a person once."""
-        self.mask_tokens = Mask(())
-        self.wants_sign_in = False
-        self._name = name
-        self._mask = mask
-        self._fault: NotAuthorised | None = None
-        self._server = server
-        self._sign_ins = sign_ins
-        self._asks = asks
-        self._has_asked = False
-        self._renewing = anyio.Lock()
-        self.provider: Machine | Person | None = None
-        if server.oauth is not None and is_machine(server):
-            self.provider = Machine(server, server.oauth)
-        elif sign_ins is not None and is_safe(server.url, near_loopback=True):
-            self.provider = Person(server, sign_ins, asks)
-
-    async def send(
-        self, request: httpx2.Request, inner: httpx2.AsyncBaseTransport
-    ) -> httpx2.Response:
-        """Return the answer to `request`, sent with a token of the server over `inner`."""
-        if self.provider is None:
-            return await inner.handle_async_request(request)
-        token = await self._token(self.provider, request, inner)
-        response = await self._sent(request, inner, token)
-        if not self._is_refusal(request, response):
-            return response
-        refusal = await whole(response, request, MAX_ANSWER_BYTES)
-        token = await self._token(self.provider, request, inner, refusal, token)
-        if token is not None:
-            response = await self._sent(request, inner, token)
-            if not self._is_refusal(request, response):
-                return response
-            refusal = await whole(response, request, MAX_ANSWER_BYTES)
-        if (why := self._refused(refusal)) is None:
-            return refusal
-        raise why
-
-    async def _sent(
-        self, request: httpx2.Request, inner: httpx2.AsyncBaseTransport, token: str | None
-    ) -> httpx2.Response:
-        url, server = request.url, httpx2.URL(self._server.url)
-        if token is not None and (url.scheme, url.netloc) == (server.scheme, server.netloc):
-            self._hide([token])
-            request.headers["Authorization"] = f"Bearer {token}"
-        return await inner.handle_async_request(request)
-
-    def _hide(self, secrets: Iterable[str]) -> None:
-        """Have `secrets` shown nowhere; the long ones not in results either."""
-        found = [*secrets]
-        self._mask.add(found)
-        self.mask_tokens.add(each for each in found if len(each) >= _TOKEN_LENGTH)
-
-    def _is_refusal(self, request: httpx2.Request, response: httpx2.Response) -> bool:
-        """Return whether a request was refused for want of a token, or of rights."""
-        if request.method == "GET" and self._server.transport != "sse":
-            return False  # the stream of notifications: a connection works without it
-        if response.status_code == 403:
-            return extract_field_from_www_auth(response, "error") == "insufficient_scope"
-        return response.status_code == 401
-
-    def _may_ask(self) -> bool:
-        """Return whether new tokens may be asked for: a person only once."""
-        if isinstance(self.provider, Machine):
-            return True
-        may_ask = self._asks is not None and not self._has_asked
-        self._has_asked |= may_ask
-        return may_ask
-
-    def _failure(self, error: Exception, answer: str) -> NotAuthorised:
-        """Return why there is no token: of an `answer` only its status and its code."""
-        match error:
-            case NotAuthorised():
-                what = str(error)
-            case OAuthRegistrationError() | OAuthTokenError():
-                what = f"the authorization server refuses: {answer}"
-            case OAuthFlowError():
-                what = clean(self._mask(str(error)), 300)
-            case OSError():
-                what = f"the sign-in cannot be kept: {error.strerror or type(error).__name__}"
-            case _:
-                kind = type(error).__name__
-                what = f"what it says of signing in cannot be read ({kind}): {answer}"
-        fault = NotAuthorised(what.removesuffix(": "))
-        if self._has_asked:
-            self._fault = fault
-        return fault
-
-    def _refused(self, response: httpx2.Response) -> NotAuthorised | None:
-        """Return the error where no token can be had; None where the refusal has another cause."""
-        provider = self.provider
-        if self._fault is not None:
-            return self._fault
-        if self._has_asked or isinstance(provider, Machine):
-            return NotAuthorised(
-                f"it refuses the token that it led to (HTTP {response.status_code}), which may be"
-                " meant for another server"
-            )
-        challenge = response.headers.get("www-authenticate", "").lower().startswith("bearer")
-        has_signed_in = provider is not None and provider.context.current_tokens is not None
-        if self._sign_ins is None or not (
-            challenge or has_signed_in or self._server.oauth is not None
-        ):
-            return None
-        self.wants_sign_in = True
-        why = "does not take your sign-in any more" if has_signed_in else "wants you to sign in"
-        if response.status_code == 403:
-            why = "wants more rights than you have given"
-        return NotAuthorised(f"it {why}: `{self._sign_ins.login_command(self._name)}`")
-
-    async def _token(
-        self,
-        provider: Machine | Person,
-        request: httpx2.Request,
-        inner: httpx2.AsyncBaseTransport,
-        refusal: httpx2.Response | None = None,
-        used: str | None = None,
-    ) -> str | None:
-        """Return a token other than `used`, which `refusal` refuses; renewed where it ends."""
-        context = provider.context
-        if refusal is None and provider.token is not None:
-            return provider.token
-        async with self._renewing:
-            for again in (False, True):  # another call may have renewed it, or another process
-                await provider.load(again=again)
-                if provider.token not in (None, used):
-                    return provider.token
-            is_renewable = context.can_refresh_token()
-            is_expired = is_renewable if refusal is None else refusal.status_code == 401
-            if is_expired:
-                context.token_expiry_time = 1.0  # expired, despite its stated end
-            if refusal is not None or is_renewable:
-                await self._flow(provider, request, inner, refusal)
-        return None if provider.token == used else provider.token
-
-    async def _flow(
-        self,
-        provider: Machine | Person,
-        request: httpx2.Request,
-        inner: httpx2.AsyncBaseTransport,
-        refusal: httpx2.Response | None,
-    ) -> None:
-        """Run the SDK's flow up to where it would send `request`: with a token, or without."""
-        failed = ""
-        flow = provider.async_auth_flow(request)
-        try:
-            outgoing = await anext(flow)
-            while True:
-                if outgoing is not request:
-                    answer = await self._asked(outgoing, inner)
-                    if answer.status_code >= 400:
-                        failed = f"HTTP {answer.status_code}{refusal_code(answer.content)}"
-                elif (
-                    refusal is None
-                    or (refusal.status_code == 401 and provider.token is not None)
-                    or not self._may_ask()
-                ):
-                    return
-                else:
-                    answer, refusal = refusal, None
-                outgoing = await flow.asend(answer)
-        except StopAsyncIteration:
-            return
-        except Exception as error:  # of many kinds: the answers are another program's
-            raise self._failure(error, failed) from None
-        finally:
-            await flow.aclose()
-
-    async def _asked(
-        self, request: httpx2.Request, inner: httpx2.AsyncBaseTransport
-    ) -> httpx2.Response:
-        """Return the answer of an authorization server, or the metadata of the server."""
-        url = request.url
-        if not is_safe(str(url), near_loopback=is_loopback(self._server.url)):
-            raise NotAuthorised(f"it leads to {url.scheme}://{url.host}, which is not https")
-        kind, _, credentials = request.headers.get("authorization", "").partition(" ")
-        form = parse_qsl(request.content.decode("utf-8", "replace"))
-        if kind:
-            self._hide([credentials])
-        self._hide(value for name, value in form if name in _SECRET_FIELDS)
-        request.extensions["timeout"] = httpx2.Timeout(ANSWER_TIMEOUT_S).as_dict()
-        place = f"the authorization server at {url.host}"
-        try:
-            with anyio.fail_after(ANSWER_TIMEOUT_S):
-                response = await inner.handle_async_request(request)
-                answer = await whole(response, request, MAX_ANSWER_BYTES)
-        except (httpx2.RequestError, TimeoutError) as error:
-            why = f"{place} cannot be reached ({type(error).__name__})"
-            raise NotAuthorised(why) from None
-        found = json_object(answer.content)
-        self._hide(v for k, v in found.items() if k in _SECRET_FIELDS and isinstance(v, str))
-        if answer.status_code >= 500 and request.method == "POST":
-            raise NotAuthorised(f"{place} failed: HTTP {answer.status_code}")
-        return answer
+    if server.has_own_header:
+        return None
+    if server.oauth is not None and is_machine(server):
+        return Machine(server, server.oauth, mask)
+    if sign_ins is not None and is_safe(server.url, near_loopback=True):
+        return Person(name, server, mask, sign_ins, asks)
+    return None
 
 
 async def whole(response: httpx2.Response, request: httpx2.Request, most: int) -> httpx2.Response:

@@ -10,14 +10,12 @@ from __future__ import annotations
 import asyncio
 import json
 import math
-from collections.abc import Mapping
-from types import MappingProxyType
-from typing import Final, cast
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Final, NamedTuple
 
 import anyio
 from mcp import MCPError
 from mcp.types import CONNECTION_CLOSED, REQUEST_TIMEOUT, InputRequiredResult, RequestParamsMeta
-from msgspec import Struct
 from msgspec.structs import replace
 
 from toolplan.plan.path import Json
@@ -25,10 +23,10 @@ from toolplan.schema.tool import OutcomeUnknown, ToolError
 from toolplan.tools.mcp._http import NO_ACCESS
 from toolplan.tools.mcp._link import Called, Link, Progress, Terms
 from toolplan.tools.mcp._listing import Listing, ListingError
-from toolplan.tools.mcp._oauth import Access
-from toolplan.tools.mcp._results import Result, result_of
+from toolplan.tools.mcp._oauth import Access, access_to
 from toolplan.tools.mcp._wire import DELIVERY, Delivery, clean, reason_of, words_of
 from toolplan.tools.mcp.notices import ServerLost, ToolRefused
+from toolplan.tools.mcp.results import Result, result_of
 from toolplan.tools.mcp.servers import HttpServer, LocalServer, Server, StdioServer
 from toolplan.tools.secrets import Mask
 
@@ -44,18 +42,15 @@ _STDERR_WAIT_S: Final = 0.3
 _TRIES_OF_WHAT_WAS_NOT_SENT: Final = 3
 
 
-class Request(Struct, frozen=True):
-    """A call of a tool: the tool as it was listed, and the parameters of the call.
+class Target(NamedTuple):
+    """A tool as it was when the plan was checked.
 
     Attributes:
         server: the name of the server.
         name: the server's name of the tool.
-        digest: of the tool as it was when the plan was checked.
+        digest: of the tool.
         wrapped: results are wrapped in an object.
         roomy: results may have a property that the tool's output schema does not name.
-        arguments: of the call.
-        progress: called with the call's progress, or None.
-        meta: metadata of the call: trace headers, and its idempotency key.
     """
 
     server: str
@@ -63,9 +58,6 @@ class Request(Struct, frozen=True):
     digest: str
     wrapped: bool
     roomy: bool
-    arguments: Mapping[str, Json] = MappingProxyType({})
-    progress: Progress | None = None
-    meta: Mapping[str, object] = MappingProxyType({})
 
 
 class Unreachable(ToolError):
@@ -82,8 +74,8 @@ class Owner:
         self._report = terms.report
         self._mask = Mask(() if isinstance(server, LocalServer) else server.secrets)
         self._access: Access | None = None
-        if isinstance(server, HttpServer) and not server.has_own_header:
-            self._access = Access(name, server, self._mask, terms.sign_ins, terms.asks)
+        if isinstance(server, HttpServer):
+            self._access = access_to(name, server, self._mask, terms.sign_ins, terms.asks)
         self._timeout_s = terms.timeout_s if server.timeout_s is None else server.timeout_s
         is_process = isinstance(server, StdioServer)
         idle_s = server.idle_s if is_process and server.idle_s is not None else terms.idle_s
@@ -134,10 +126,17 @@ class Owner:
                 self._report(refused)
         return listing
 
-    async def call(self, request: Request) -> Result:
+    async def call(
+        self,
+        target: Target,
+        arguments: Mapping[str, Json],
+        progress: Progress | None,
+        meta: RequestParamsMeta | None,
+    ) -> Result:
         """Make one call, and return its result.
 
-        A request that may have reached the server is never sent again.
+        A request that may have reached the server is never sent again. `progress` is called with
+        the call's progress; `meta` has its trace headers and its idempotency key.
 
         Raises:
             OutcomeUnknown: it was sent, and no answer came.
@@ -148,7 +147,9 @@ class Owner:
         self._calls += 1
         try:
             async with asyncio.timeout(self._timeout_s):  # half the cost of a scope of anyio
-                called = await self._called(request, delivery)
+                called = await self._called(
+                    target, delivery, lambda link: link.call(target.name, arguments, progress, meta)
+                )
         except TimeoutError:
             raise self._failure(f"no answer came within {self._timeout_s:g} s", delivery) from None
         finally:
@@ -160,9 +161,9 @@ class Owner:
                 " cannot give; pass it as arguments, or use another tool."
             )
         try:
-            found = result_of(called, wrapped=request.wrapped, roomy=request.roomy)
-            if found.left_out and request.progress is not None:
-                request.progress(1.0, None, found.left_out)
+            found = result_of(called, wrapped=target.wrapped, roomy=target.roomy)
+            if found.left_out and progress is not None:
+                progress(1.0, None, found.left_out)
             if self._access is None:
                 return found
             # a token is long and random: nothing else reads like it
@@ -170,14 +171,15 @@ class Owner:
         except ToolError as error:
             raise ToolError(self._mask(str(error))) from None
 
-    async def _called(self, request: Request, delivery: Delivery) -> Called:
+    async def _called(
+        self, target: Target, delivery: Delivery, send: Callable[[Link], Awaitable[Called]]
+    ) -> Called:
         for _ in range(_TRIES_OF_WHAT_WAS_NOT_SENT):
             link = await self._linked()
-            await self._verify(link, request)
+            await self._verify(link, target)
             delivery.begun = isinstance(self._server, LocalServer)
-            meta = cast("RequestParamsMeta | None", {**request.meta} or None)
             try:
-                return await link.call(request.name, request.arguments, request.progress, meta)
+                return await send(link)
             except MCPError as error:
                 if error.code == NO_ACCESS:
                     raise Unreachable(self._sentence(reason_of(error))) from error
@@ -193,17 +195,17 @@ class Owner:
                 raise ToolError(self._mask(f"{what} ({reason_of(error)}): {words}")) from error
         raise self._failure("it ends whenever it is called", delivery)
 
-    async def _verify(self, link: Link, request: Request) -> None:
+    async def _verify(self, link: Link, target: Target) -> None:
         """See that the tool is still the one that the plan was checked with."""
         try:
             listing = link.known or await link.listing()
         except (MCPError, ListingError) as error:
             raise Unreachable(self._sentence(reason_of(error))) from error
-        now = listing.tools.get(request.name)
-        if now is None or now.digest != request.digest:
+        now = listing.tools.get(target.name)
+        if now is None or now.digest != target.digest:
             what = "is not there any more" if now is None else "is not as it was"
             raise ToolError(
-                f"The tool {request.name!r} of the server {self.name!r} was not called: it {what}"
+                f"The tool {target.name!r} of the server {self.name!r} was not called: it {what}"
                 " since the plan was checked; look at the tools, and plan again."
             )
 

@@ -317,8 +317,11 @@ def _message(sent: dict[str, Any], waiting: Waiting) -> JSONRPCMessage | None:
         asked = next(iter(waiting))
     if asked is None:
         return None
-    if error is not None:
-        return _error(asked, fields)
+    if error is not None:  # with the server's words, which may have any form
+        code, words, data = fields.get("code"), fields.get("message") or fields, fields.get("data")
+        text = words if isinstance(words, str) else _shown(words)
+        code = own_code(code) if type(code) is int else INTERNAL_ERROR
+        return failure(asked, text, code, data if why_unsound(data) is None else None)
     shown: object = sent
     result: object = sent.get("result")
     if "result" not in sent:
@@ -342,14 +345,6 @@ def _asked(sent: object, waiting: Waiting) -> RequestId | None:
     return next((each for each in waiting if str(each) == said), None)
 
 
-def _error(asked: RequestId, fields: dict[str, Any]) -> JSONRPCMessage:
-    """Return an error with the server's words, which may have any form."""
-    sent, words, data = fields.get("code"), fields.get("message") or fields, fields.get("data")
-    code = own_code(sent) if type(sent) is int else INTERNAL_ERROR
-    text = words if isinstance(words, str) else _shown(words)
-    return failure(asked, text, code, data if why_unsound(data) is None else None)
-
-
 def _valid(message: dict[str, Any]) -> JSONRPCMessage | None:
     try:
         return jsonrpc_message_adapter.validate_python(message, by_name=False)
@@ -362,14 +357,10 @@ def _sound_listing(result: dict[str, Any]) -> dict[str, Any]:
     tools: object = result.get("tools")
     if not isinstance(tools, list):
         return result
-    sound: list[object] = []
-    for tool in cast("list[object]", tools):
-        if (why := why_unsound(tool)) is not None:
-            fields = cast("dict[str, object]", tool) if isinstance(tool, dict) else {}
-            name = fields.get("name", "")
-            sound.append({"name": ascii(name)[1:-1], UNSOUND: why})
-        else:
-            sound.append(tool)
+    sound: list[object] = [
+        {"name": ascii(name_of(tool))[1:-1], UNSOUND: why} if (why := why_unsound(tool)) else tool
+        for tool in cast("list[object]", tools)
+    ]
     return {**result, "tools": sound}
 
 

@@ -31,7 +31,7 @@ from typing import Any, Final, TypedDict, TypeVar, Unpack, cast
 import anyio
 from anyio.abc import TaskGroup
 from anyio.from_thread import start_blocking_portal
-from msgspec.structs import replace
+from mcp.types import RequestParamsMeta
 
 from toolplan.events.traces import context_headers
 from toolplan.plan.path import Json
@@ -40,10 +40,10 @@ from toolplan.schema.tool_call import current_call, report_progress, state_label
 from toolplan.tools.mcp._link import OnEvent, Terms
 from toolplan.tools.mcp._listing import Listing
 from toolplan.tools.mcp._oauth import Redirects
-from toolplan.tools.mcp._owner import Owner, Request, Unreachable
-from toolplan.tools.mcp._results import has_room, unwrapped_schema
+from toolplan.tools.mcp._owner import Owner, Target, Unreachable
 from toolplan.tools.mcp._wire import clean
 from toolplan.tools.mcp.notices import ToolRefused
+from toolplan.tools.mcp.results import has_room, unwrapped_schema
 from toolplan.tools.mcp.servers import Server
 from toolplan.tools.mcp.sign_ins import SignIns
 from toolplan.tools.pins import SourcedTool
@@ -61,7 +61,7 @@ _LOGGERS: Final = ("mcp", "client")  # where the SDK logs bad lines, with their 
 
 
 def tools_of(
-    listings: Mapping[str, Listing], call_to: Callable[[Request], Call]
+    listings: Mapping[str, Listing], call_to: Callable[[Target], Call]
 ) -> Iterator[SourcedTool]:
     """Yield the tools of all servers, in the order in which they are listed.
 
@@ -97,7 +97,7 @@ def tools_of(
             effects=doubted.effects,
             idempotent=doubted.idempotent,
             annotations=doubted.annotations,
-            call=call_to(Request(server, name, listed.digest, inner is not None, roomy)),
+            call=call_to(Target(server, name, listed.digest, inner is not None, roomy)),
             source=server,
             wire=listed.wire,
             identity=listings[server].identity,
@@ -329,8 +329,8 @@ class McpSource:
         answered, self._answered = self._answered, anyio.Event()
         answered.set()
 
-    def _call_to(self, listed: Request) -> Call:
-        owner = self._owners[listed.server]
+    def _call_to(self, target: Target) -> Call:
+        owner = self._owners[target.server]
 
         async def call(arguments: Arguments) -> Json:
             identity, progress = current_call(), None
@@ -340,12 +340,13 @@ class McpSource:
                 progress = partial(contextvars.copy_context().run, report_progress)
                 if identity.key:
                     meta["toolplan/idempotency-key"] = identity.key
-            request = replace(listed, arguments=arguments, progress=progress, meta=meta)
+            sent = cast("RequestParamsMeta | None", meta or None)
+            calling = partial(owner.call, target, arguments, progress, sent)
             try:
-                result = await run_in(self._loop, partial(owner.call, request))
+                result = await run_in(self._loop, calling)
             except Closed:
                 raise OutcomeUnknown(
-                    f"The call on the server {listed.server!r} was given up: the source of its"
+                    f"The call on the server {target.server!r} was given up: the source of its"
                     " tools is closed."
                 ) from None
             if result.stated is not None:
