@@ -14,7 +14,6 @@ from toolplan.storage.journal.blobs import BadBlob, blob_name
 from toolplan.storage.journal.driver import (
     RELEASE,
     Driver,
-    LeaseColumns,
     Statements,
     add_run,
     new_run,
@@ -39,13 +38,11 @@ _TRIM_EVERY: Final = 100
 """Number of runs of this process after which the oldest durations are removed."""
 
 _SQL: Final = Statements(
-    LeaseColumns(
-        names="lease_until",
-        new="clock_timestamp() + make_interval(secs => ?)",
-        renewed="lease_until = clock_timestamp() + make_interval(secs => ?)",
-        held="lease_until <= clock_timestamp()",
-        locked=" FOR UPDATE",
-    )
+    names="lease_until",
+    new="clock_timestamp() + make_interval(secs => ?)",
+    renewed="lease_until = clock_timestamp() + make_interval(secs => ?)",
+    held="lease_until <= clock_timestamp()",
+    locked=" FOR UPDATE",
 )
 # The run has no owner, so its earlier one does not matter. One way to the server and back.
 _TAKE_FREE: Final = f"{_SQL.take} AND owner = '' RETURNING next_seq, token"
