@@ -122,10 +122,7 @@ def openapi_toolbox(
             missing, or an argument is not valid.
     """
     always = read_headers(headers, environment)
-    read = read_openapi(document, headers)
-    if not read.operations:
-        reason = str(read.faults[0]) if read.faults else "Its 'paths' hold none."
-        raise ToolObjectError(f"The document has no operation that can be used. {reason}")
+    read = _usable(document, headers)
     base = _base(base_url, read)
     known = read_credentials(read.schemes, auth, environment, always)
     guard = Guard.made(allow_hosts, None if base is None else base.origin)
@@ -148,6 +145,14 @@ def openapi_toolbox(
         tools.append(_with_call(tool, operation, server, added, sender))
     blocked = [why for host in hosts if transport is None and (why := guard.objects(host))]
     return OpenApiToolbox(tools, faults, sender, blocked)
+
+
+def _usable(document: Json, headers: Iterable[str]) -> Operations:
+    read = read_openapi(document, headers)
+    if not read.operations:
+        reason = str(read.faults[0]) if read.faults else "Its 'paths' hold none."
+        raise ToolObjectError(f"The document has no operation that can be used. {reason}")
+    return read
 
 
 def _base(base_url: str | None, read: Operations) -> _Server | None:

@@ -253,6 +253,21 @@ def add_group(
         raise run_damaged(lease.run, f"it has {end} records where {at + size} were expected")
 
 
+def take_lease(
+    query: Query, driver: Driver, run: str, watched: tuple[int, float] | None, beat: float
+) -> Lease | None:
+    """Take the lease of `run`, and return it; None where there is no such run.
+
+    Raises:
+        LeaseHeld: another process has it.
+    """
+    for at, *held in query(driver.sql.look, (run,)):
+        before = driver.check_free(run, tuple(held), watched)
+        query(driver.sql.take, (driver.owner, *driver.lease_values(beat), run))
+        return Lease(run, cast("int", held[1]) + 1, cast("int", at), before)
+    return None
+
+
 def use_approvals(query: Query, run: str, events: Iterable[Event]) -> None:
     """Let `run` use the approvals in `events`, each under its first name that no other run has.
 

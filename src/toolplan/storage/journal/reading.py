@@ -120,6 +120,23 @@ def read_rows(run: str, query: Query) -> list[Row]:
     )
 
 
+def groups_from(run: str, at: int, query: Query) -> Iterator[Group]:
+    """Yield the records of `run` from position `at` on, in groups.
+
+    Raises:
+        JournalError: a record is damaged or missing.
+    """
+    rows = query(
+        "SELECT runs.next_seq, seq, event, checksums FROM runs JOIN events ON"
+        " events.run = runs.run WHERE runs.run = ? AND seq >= (SELECT coalesce(max(seq), 0)"
+        " FROM events WHERE run = ? AND seq <= ?) ORDER BY seq",
+        (run, run, at),
+    )
+    for seq, lines in groups_of(run, rows, cast("int", rows[0][1]) if rows else 0):
+        if seq + len(lines) > at:
+            yield max(seq, at), lines[max(0, at - seq) :]
+
+
 def groups_of(run: str, rows: list[Row], at: int = 0) -> Iterator[Group]:
     """Yield the groups in rows of next_seq, seq, event and checksums, of records from `at` on.
 
@@ -238,3 +255,28 @@ def results_of(
             step = steps[event.step]
             if isinstance(event, ItemEnded) == ("for_each" in step) and event.failure is None:
                 yield str(step["tool"]), event.output
+
+
+def recordings_of(
+    runs: Iterable[str],
+    results: Callable[[str, Collection[str]], Iterator[tuple[str, Json]]],
+    wanted: Collection[str],
+    most: int,
+) -> dict[str, list[Json]]:
+    """Return at most `most` different results of each of `wanted`, in the order of `runs`.
+
+    `results` yields those of a run. A run that is damaged is left out.
+    """
+    found: dict[str, dict[str, Json]] = {}
+    for run in runs:
+        try:
+            given = [*results(run, wanted)]
+        except JournalError as error:
+            if error.code != "journal-damaged":
+                raise
+            continue  # other runs have results too
+        for tool, output in given:
+            kept = found.setdefault(tool, {})
+            if len(kept) < most:  # 1, 1.0 and true are different results
+                kept.setdefault(json.dumps(output, sort_keys=True), output)
+    return {tool: [*kept.values()] for tool, kept in found.items()}

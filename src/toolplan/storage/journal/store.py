@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from abc import ABC, abstractmethod
-from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
-from typing import Final, NamedTuple, cast
+from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Iterator, Sequence
+from typing import Final, NamedTuple
 
 from toolplan.base.threads import in_thread
 from toolplan.events import Event, Run, RunApproved, RunState, fold
@@ -18,6 +17,7 @@ from toolplan.storage.journal.driver import (
     add_run,
     new_run,
     run_exists,
+    take_lease,
     use_approvals,
 )
 from toolplan.storage.journal.errors import JournalError, LeaseHeld, LeaseLost, RecordsLost
@@ -27,6 +27,7 @@ from toolplan.storage.journal.reading import (
     Row,
     RunEntry,
     RunRecord,
+    groups_from,
     groups_of,
     read_cursor,
     read_entry,
@@ -34,6 +35,7 @@ from toolplan.storage.journal.reading import (
     read_record,
     read_rows,
     record_text,
+    recordings_of,
     results_of,
     unknown,
 )
@@ -195,19 +197,7 @@ class Store(ABC):
         Raises:
             JournalError: a record cannot be read.
         """
-        rows = self._read(
-            "SELECT runs.next_seq, seq, event, checksums FROM runs JOIN events ON"
-            " events.run = runs.run WHERE runs.run = ? AND seq >= (SELECT coalesce(max(seq), 0)"
-            " FROM events WHERE run = ? AND seq <= ?) ORDER BY seq",
-            (run, run, at),
-            run,
-        )
-        groups = (
-            (max(seq, at), lines[max(0, at - seq) :])
-            for seq, lines in groups_of(run, rows, cast("int", rows[0][1]) if rows else 0)
-            if seq + len(lines) > at
-        )
-        return list(read_events(run, groups, self._driver.blob))
+        return list(read_events(run, groups_from(run, at, self._reader_of(run)), self._driver.blob))
 
     def wait(self, run: str, at: int, timeout_s: float) -> None:
         """Return when `run` may have events from position `at` on, at the latest after a while."""
@@ -235,21 +225,8 @@ class Store(ABC):
             JournalError: the journal cannot be read.
         """
         query = "SELECT run FROM runs ORDER BY created_at DESC LIMIT ?"
-        wanted, found = set(tools), dict[str, dict[str, Json]]()
-        for (run,) in self._read(query, (_SEARCHED_RUNS,)):
-            try:
-                groups = groups_of(str(run), read_rows(str(run), self._reader_of("")))
-                lines = [line for _, lines in groups for line in lines]
-                results = results_of(self.record(str(run)).plan, lines, wanted)
-            except JournalError as error:
-                if error.code != "journal-damaged":
-                    raise
-                continue  # other runs have results too
-            for tool, output in results:
-                kept = found.setdefault(tool, {})
-                if len(kept) < most:  # 1, 1.0 and true are different results
-                    kept.setdefault(json.dumps(output, sort_keys=True), output)
-        return {tool: [*kept.values()] for tool, kept in found.items()}
+        names = [str(row[0]) for row in self._read(query, (_SEARCHED_RUNS,))]
+        return recordings_of(names, self._results, set(tools), most)
 
     def worker_runs(self, *, make: bool = False) -> WorkerRuns | None:
         """Return the runs that workers take; None where they have never shared the journal.
@@ -337,17 +314,11 @@ class Store(ABC):
             LeaseHeld: a running process works on it, or may do so.
             JournalError: there is no such run, or the journal is older than it was.
         """
-        beat, driver = self._claims.now(), self._driver
-
-        def work(query: Query) -> Lease | None:
-            for at, *held in query(driver.sql.look, (run,)):
-                before = driver.check_free(run, tuple(held), watched)
-                query(driver.sql.take, (self.owner, *driver.lease_values(beat), run))
-                return Lease(run, cast("int", held[1]) + 1, cast("int", at), before)
-            return None
-
+        beat = self._claims.now()
         with self._claims.claimed(run, LeaseHeld(run, "this process", self.lease_s, None)):
-            lease = driver.take_free(run, beat) or driver.do(work)
+            lease = self._driver.take_free(run, beat) or self._driver.do(
+                lambda query: take_lease(query, self._driver, run, watched, beat)
+            )
             if lease is None:
                 raise self._unknown(run)
         self._claims.renew(run, beat)
@@ -408,6 +379,11 @@ class Store(ABC):
             raise
         self._claims.renew(lease.run, beat)
         self._driver.notify(lease.run)
+
+    def _results(self, run: str, wanted: Collection[str]) -> Iterator[tuple[str, Json]]:
+        groups = groups_of(run, read_rows(run, self._reader_of("")))
+        lines = [line for _, lines in groups for line in lines]
+        return results_of(self.record(run).plan, lines, wanted)
 
     def _events(self, run: str, rows: list[Row]) -> list[Event]:
         found = [*map(Whole().add, read_events(run, groups_of(run, rows), self._driver.blob))]
