@@ -122,8 +122,6 @@ def node_name(step: str) -> str:
 
 
 class _Steps(Struct):
-    """The nodes."""
-
     plan: ExecutionPlan
     tools: Toolbox
     limits: Limits

@@ -97,8 +97,6 @@ def dump(plan: Plan) -> dict[str, Json]:
 
 
 class _Steps:
-    """Reads the steps of a plan."""
-
     def __init__(self, report: Report) -> None:
         self._report = report
         self._count = 0
