@@ -3,7 +3,7 @@
 import asyncio
 import json
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import Any, ClassVar
 from unittest.mock import AsyncMock, Mock
 
 import pytest
@@ -26,7 +26,6 @@ from toolplan_adapters.clear import (
     ToolResult,
     register_all_tools,
 )
-from toolplan_adapters.clear.planner import as_model
 
 
 def agent(
@@ -165,8 +164,9 @@ def test_a_reply_without_content_is_reported() -> None:
 
 
 def test_what_is_no_provider_is_refused_at_once() -> None:
+    not_a_provider: Any = Naps()
     with pytest.raises(TypeError, match="generate"):
-        as_model(Naps(), 3, Naps())
+        PlannerAgent(not_a_provider)
 
 
 # Errors

@@ -75,16 +75,19 @@ class Mask:
         """Return `text` without secrets."""
         return text if self._found is None else self._found.sub(MASK, text)
 
-    def every_text(self, value: Json) -> Json:
-        """Return `value` without secrets in any of its texts; names of fields stay."""
+    def every_text(self, value: Json, *, names: bool = False) -> Json:
+        """Return `value` without secrets in any of its texts; names of fields only with `names`."""
         if self._found is None:
             return value
         match value:
             case str():
                 return self(value)
             case dict():
-                return {key: self.every_text(inner) for key, inner in value.items()}
+                return {
+                    self(key) if names else key: self.every_text(inner, names=names)
+                    for key, inner in value.items()
+                }
             case list():
-                return [self.every_text(each) for each in value]
+                return [self.every_text(each, names=names) for each in value]
             case _:
                 return value

@@ -61,7 +61,25 @@ def transcript(messages: Sequence[BaseMessage], result_chars: int) -> list[Messa
     Tool results are marked text in user messages: so they work with every provider, and cannot be
     mistaken for the words of the user.
     """
-    return [_message(message, result_chars) for message in messages]
+    found: list[Message] = []
+    for message in messages:
+        text, role = str(message.text), "user"
+        match message:
+            case ToolMessage(tool_call_id=call):
+                body = cut(text, result_chars).replace(_CLOSING, "<\\/tool_result")
+                text = f'<tool_result call="{call}">\n{body}\n</tool_result>'
+            case AIMessage(tool_calls=calls):
+                role = "assistant"
+                made = [{"call": c["id"], "name": c["name"], "args": c["args"]} for c in calls]
+                if made:
+                    listed = json.dumps(made, ensure_ascii=False)
+                    text = f"{text}\n[tool calls: {listed}]".strip()
+            case SystemMessage():
+                role = "system"
+            case _:
+                pass
+        found.append(Message(role, text))
+    return found
 
 
 def cut(text: str, most: int) -> str:
@@ -69,19 +87,3 @@ def cut(text: str, most: int) -> str:
     if len(text) <= most:
         return text
     return f"{text[:most]}\n[cut: {most} of {len(text)} characters]"
-
-
-def _message(message: BaseMessage, result_chars: int) -> Message:
-    text = str(message.text)
-    match message:
-        case ToolMessage(tool_call_id=call):
-            body = cut(text, result_chars).replace(_CLOSING, "<\\/tool_result")
-            return Message("user", f'<tool_result call="{call}">\n{body}\n</tool_result>')
-        case AIMessage(tool_calls=calls):
-            made = [{"call": c["id"], "name": c["name"], "args": c["args"]} for c in calls]
-            listed = f"\n[tool calls: {json.dumps(made, ensure_ascii=False)}]" if made else ""
-            return Message("assistant", f"{text}{listed}".strip() if made else text)
-        case SystemMessage():
-            return Message("system", text)
-        case _:
-            return Message("user", text)

@@ -16,12 +16,14 @@ from msgspec.structs import replace
 
 from toolplan.compiler import compile_plan
 from toolplan.engine import CannotRun, resume, run
+from toolplan.plan.model import Limits
 from toolplan.plan.path import Json
 from toolplan.providers import Message, Model, ModelError, ModelRequest, complete
 from toolplan.schema.tool import Toolbox
+from toolplan.storage.journal import Store
 from toolplan_langgraph import _replies as replies
 from toolplan_langgraph._messages import failed, not_called, result, transcript
-from toolplan_langgraph._runs import Running, is_known, reporter, run_name
+from toolplan_langgraph._runs import is_known, reporter, run_name
 from toolplan_langgraph.approval import Refused, ask_approval
 from toolplan_langgraph.configuration import Caps, Configuration, ConfigurationError, experts_text
 from toolplan_langgraph.experts import Experts, ExpertUnavailable
@@ -51,13 +53,16 @@ NODES: Final = {
 class Nodes(Struct, frozen=True):
     """The nodes. One that reaches a limit raises `Stop`.
 
-    `new_id` names messages, `clock` returns the time in UTC.
+    `journal` keeps the runs, so that no call with effects is repeated after a crash; None keeps
+    them in memory. `new_id` names messages, `clock` returns the time in UTC.
     """
 
     configuration: Configuration
     experts: Experts
     models: RoleModels
-    running: Running
+    journal: Store | None
+    limits: Limits
+    timeout_s: float
     clock: Callable[[], datetime]
     new_id: Callable[[], str]
 
@@ -122,7 +127,7 @@ class Nodes(Struct, frozen=True):
             planner_result=result,
             task_completed=False,
             stopped=None,
-            progress=_asked(progress, trouble=""),
+            progress={**_asked(progress), "trouble": ""},
         )
 
     async def orchestrate(self, state: State) -> Goto:
@@ -209,9 +214,10 @@ class Nodes(Struct, frozen=True):
         sure = cast("float", reply["confidence"]) >= self.configuration.confidence
         missing = str(reply["explanation"])
         if reply["is_completed"] is True and sure:
-            progress = _asked(progress, assessment="")
+            progress = Progress({**_asked(progress), "assessment": ""})
             return _go("advance_to_next_task", task_completed=True, progress=progress)
-        progress = _asked(progress, assessment=missing)
+        progress = _asked(progress)
+        progress["assessment"] = missing
         progress["attempts"] += 1
         update = {"task_completed": False, "progress": progress}
         if progress["attempts"] >= self._caps.attempts:
@@ -257,14 +263,12 @@ class Nodes(Struct, frozen=True):
     async def _results(
         self, calls: list[ToolCall], tools: Toolbox, task: Task, message_id: str
     ) -> list[ToolMessage]:
-        running = self.running
         steps: list[Json] = [
             {"id": f"c{at}", "tool": call["name"], "args": call["args"]}
             for at, call in enumerate(calls, 1)
         ]
-        compiled = compile_plan(
-            _json({"toolplan": 1, "steps": steps}), tools=tools, limits=running.limits
-        )
+        document = _json({"toolplan": 1, "steps": steps})
+        compiled = compile_plan(document, tools=tools, limits=self.limits)
         if compiled.plan is None:
             return not_called(calls, compiled)
         # no call has been made yet: after the interrupt the node starts again from its beginning
@@ -274,18 +278,20 @@ class Nodes(Struct, frozen=True):
             why = f"The user refused it; no call was made. {approval.reason}".strip()
             return [failed(call, why) for call in calls]
         name = run_name(message_id)
-        journal, limits, timeout_s = running
+        journal = self.journal
         start = partial(run, compiled.plan, tools, journal=journal, run_id=name)
         if journal is not None and await is_known(journal, name):  # a process died in this node
             start = partial(resume, compiled.plan, tools, name, journal=journal)
+        report, timeout_s = reporter(name), self.timeout_s
         ended = await start(
-            approval=approval, limits=limits, on_event=reporter(name), timeout_s=timeout_s
+            approval=approval, limits=self.limits, on_event=report, timeout_s=timeout_s
         )
         return [result(call, ended.steps[f"c{at}"], ended.run) for at, call in enumerate(calls, 1)]
 
     def _cannot(self, state: State, why: str) -> Goto:
         """Return to the planner, as often as the limit allows."""
-        progress = _asked(_progress(state), trouble=why or "It does not say why.")
+        progress = _asked(_progress(state))
+        progress["trouble"] = why or "It does not say why."
         progress["replans"] += 1
         update = {"messages": [self._message(why)], "progress": progress}
         if progress["replans"] > self._caps.replans:
@@ -343,16 +349,9 @@ def _progress(state: State) -> Progress:
     return state.get("progress", FRESH)
 
 
-def _asked(
-    progress: Progress, *, assessment: str | None = None, trouble: str | None = None
-) -> Progress:
+def _asked(progress: Progress) -> Progress:
     """Return the progress after one more request to a model."""
-    return {
-        **progress,
-        "rounds": progress["rounds"] + 1,
-        "assessment": progress["assessment"] if assessment is None else assessment,
-        "trouble": progress["trouble"] if trouble is None else trouble,
-    }
+    return {**progress, "rounds": progress["rounds"] + 1}
 
 
 def _next_task(progress: Progress, began: int) -> Progress:

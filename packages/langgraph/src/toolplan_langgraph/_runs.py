@@ -5,28 +5,12 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable
-from typing import Final, NamedTuple
 
 from langgraph.config import get_config, get_stream_writer
 
 from toolplan.base.threads import in_thread
 from toolplan.events import Event
-from toolplan.plan.model import Limits
 from toolplan.storage.journal import JournalError, Store, record_fields
-
-_UNKNOWN_RUN: Final = "unknown-run"
-
-
-class Running(NamedTuple):
-    """Options of runs.
-
-    `journal` keeps the runs, so that no call with effects is repeated after a crash; None keeps
-    them in memory.
-    """
-
-    journal: Store | None
-    limits: Limits
-    timeout_s: float
 
 
 def run_name(*parts: str) -> str:
@@ -51,12 +35,12 @@ def reporter(run_id: str) -> Callable[[Event], None]:
 
 
 async def is_known(journal: Store | None, run_id: str) -> bool:
+    if journal is None:
+        return False
     try:
-        if journal is None:
-            return False
         await in_thread(journal.record, run_id)
     except JournalError as error:
-        if error.code != _UNKNOWN_RUN:
+        if error.code != "unknown-run":
             raise
         return False
     return True

@@ -114,7 +114,16 @@ def ask_values(run: Run) -> tuple[tuple[Effect, ...], tuple[Effect, ...], str]:
     shown: dict[str, Json] = {
         "kind": "values",
         "run": run.run,
-        "effects": [_shown(effect) for effect in effects],
+        "effects": [
+            {
+                **asdict(effect),
+                "args": storable(dict(effect.args)),
+                "defaults": storable(dict(effect.defaults)),
+                "origins": {name: _origin(each) for name, each in effect.origins.items()},
+                "choices": {name: _origin(each) for name, each in effect.choices.items()},
+            }
+            for effect in effects
+        ],
         "text": effects_text(effects),
         "help": command(run.run, effects),
         "resume": {"allow": digests},
@@ -168,16 +177,6 @@ def is_storable(value: Json) -> bool:
             case _:
                 continue
     return True
-
-
-def _shown(effect: Effect) -> Json:
-    return {
-        **asdict(effect),
-        "args": storable(dict(effect.args)),
-        "defaults": storable(dict(effect.defaults)),
-        "origins": {name: _origin(each) for name, each in effect.origins.items()},
-        "choices": {name: _origin(each) for name, each in effect.choices.items()},
-    }
 
 
 def _origin(origin: Origin) -> Json:

@@ -129,7 +129,14 @@ class Configuration(Struct, frozen=True, forbid_unknown_fields=True):
 
     def get_mcp_server_descriptions(self) -> list[tuple[str, str]]:
         """Return name and description of each server; a missing description is empty."""
-        return [(name, _description(each)) for name, each in self.mcp_server_config.items()]
+        found: list[tuple[str, str]] = []
+        for name, entry in self.mcp_server_config.items():
+            match entry:
+                case {"description": str(text)}:
+                    found.append((name, text))
+                case _:
+                    found.append((name, ""))
+        return found
 
     def build_experts_context(self) -> str:
         """Return the list of experts for the planner, a line for each."""
@@ -142,11 +149,6 @@ class Configuration(Struct, frozen=True, forbid_unknown_fields=True):
             ToolObjectError: an entry is not valid.
         """
         return read_servers(json.dumps({"mcpServers": {**self.mcp_server_config}}), environment)
-
-
-def _description(entry: Json) -> str:
-    text = entry.get("description") if isinstance(entry, dict) else None
-    return text if isinstance(text, str) else ""
 
 
 def experts_text(descriptions: list[tuple[str, str]]) -> str:

@@ -6,7 +6,7 @@ import uuid
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import UTC, datetime
 from types import MappingProxyType
-from typing import Any, Final, TypeAlias
+from typing import Any, TypeAlias
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import BaseCheckpointSaver
@@ -19,15 +19,12 @@ from toolplan.providers import ModelError
 from toolplan.schema.tool import Toolbox
 from toolplan.storage.journal import Store
 from toolplan_langgraph._nodes import NODES, Goto, Nodes
-from toolplan_langgraph._runs import Running
 from toolplan_langgraph.configuration import Configuration, ConfigurationError
 from toolplan_langgraph.experts import Experts
 from toolplan_langgraph.models import AnyModel, OpenModels, RoleModels
 from toolplan_langgraph.state import InputState, State, Stop, Stopped
 
 Strategy: TypeAlias = CompiledStateGraph[State, None, InputState, State]
-
-_NODES_PER_ROUND: Final = 4
 
 
 def build_graph(
@@ -69,18 +66,18 @@ def build_graph(
     known = Experts(experts) if isinstance(experts, Mapping) else experts
     if not known.names:
         raise ConfigurationError("There is no expert; name servers in mcp_server_config.")
-    roles = models if isinstance(models, RoleModels) else RoleModels.of(models)
-    running = Running(journal, limits, timeout_s)
+    roles = models if isinstance(models, RoleModels) else RoleModels(*[models] * 4)
     opened = OpenModels(keys)
-    nodes = Nodes(configuration, known, roles, running, clock, new_id)
+    nodes = Nodes(configuration, known, roles, journal, limits, timeout_s, clock, new_id)
 
     builder: Any = StateGraph
     graph = builder(state_schema, input_schema=InputState if state_schema is State else None)
     graph.add_edge(START, "planner")
     for name, after in NODES.items():
         graph.add_node(name, _node(name, nodes, opened), destinations=after)
-    # the limit of LangGraph itself comes after ours, which say why the graph ended
-    most = configuration.caps.rounds * _NODES_PER_ROUND + 20
+    # the limit of LangGraph itself comes after ours, which say why the graph ended: a round has
+    # at most 4 nodes
+    most = configuration.caps.rounds * 4 + 20
     return graph.compile(checkpointer=checkpointer).with_config({"recursion_limit": most})
 
 

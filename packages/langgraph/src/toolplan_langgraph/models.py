@@ -38,11 +38,6 @@ class RoleModels(NamedTuple):
     generate_response: AnyModel
 
     @classmethod
-    def of(cls, model: AnyModel) -> RoleModels:
-        """Return the same model for every role."""
-        return cls(model, model, model, model)
-
-    @classmethod
     def opened(cls, configuration: Configuration, keys: Mapping[str, str]) -> RoleModels:
         """Open the models of `configuration`, each name once.
 
@@ -73,22 +68,14 @@ class OpenModels:
         key = model if isinstance(model, str) else id(model)
         if key not in self._opened:
             if isinstance(model, str):
-                made: Model = open_model(model_name(model), keys=self._keys)
+                provider, slash, name = model.partition("/")  # as in `openai/gpt-4o`
+                is_path = bool(slash) and ":" not in provider and "#" not in model
+                known = f"{provider}:{name}" if is_path else model
+                made: Model = open_model(known, keys=self._keys)
             else:
                 made = ChatModel(model) if isinstance(model, BaseChatModel) else model
             self._opened[key] = (model, made)  # the first keeps its id in use
         return self._opened[key][1]
-
-
-def model_name(name: str) -> str:
-    """Return the name of a model in the form of `toolplan.providers`.
-
-    >>> model_name("openai/gpt-4o"), model_name("ollama:mistral")
-    ('openai:gpt-4o', 'ollama:mistral')
-    """
-    provider, slash, model = name.partition("/")
-    is_written_so = bool(slash) and ":" not in provider and "#" not in name
-    return f"{provider}:{model}" if is_written_so else name
 
 
 class ChatModel:

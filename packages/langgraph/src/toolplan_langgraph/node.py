@@ -139,8 +139,6 @@ def toolplan_tool(
 
 
 class _AskNodes(Struct):
-    """The two nodes."""
-
     app: App
     today: Callable[[], date] | None
     new_id: Callable[[], str]

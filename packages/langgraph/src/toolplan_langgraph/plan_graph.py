@@ -27,7 +27,6 @@ from toolplan.events import (
     StepStarted,
     StepState,
     StepSucceeded,
-    fold,
 )
 from toolplan.plan.model import Limits, Plan, Step, sinks, step_refs
 from toolplan.plan.path import Json
@@ -123,8 +122,6 @@ def node_name(step: str) -> str:
 
 
 class _Steps(Struct):
-    """The nodes."""
-
     plan: ExecutionPlan
     tools: Toolbox
     limits: Limits
@@ -146,33 +143,43 @@ class _Steps(Struct):
         return node
 
     async def result(self, state: PlanState) -> dict[str, object]:
-        results, plan = state.get("steps", {}), self.plan.plan
-        outputs = {name: each["output"] for name, each in results.items() if _is(each, "succeeded")}
+        results, plan = state.get("steps", {}).items(), self.plan.plan
+        outputs = {name: each["output"] for name, each in results if each["state"] == "succeeded"}
         output: Json = {name: outputs[name] for name in sinks(plan) if name in outputs}
         wrong = None
         if plan.output is not None:
             output, wrong = filled_output(plan.output, outputs)
-        succeeded = wrong is None and not any(_is(each, "failed") for each in results.values())
+        succeeded = wrong is None and not any(each["state"] == "failed" for _, each in results)
         status = RunState.SUCCEEDED if succeeded else RunState.FAILED
         return {"status": status.value, "output": output}
 
     async def _run(self, step: Step, name: str, results: Results) -> StepRun:
-        """Run one step with our engine, after the steps that are done."""
-        before = [each for each in self.plan.needs[step.id] if _is(results[each], "succeeded")]
+        """Run one step with our engine, after the steps that are done.
+
+        This part of a checked plan needs no check of its own. Only the outputs of the steps before
+        it are used, so these have no arguments.
+        """
+        needed = self.plan.needs[step.id]
+        before = tuple(each for each in needed if results[each]["state"] == "succeeded")
+        after = tuple(each for each in step.after if each in before)
+        part = replace(
+            self.plan,
+            plan=Plan((*(Step(each, step.tool) for each in before), replace(step, after=after))),
+            order=(*before, step.id),
+            needs={**dict.fromkeys(before, ()), step.id: before},
+        )
         done: list[Event] = []
         for each in before:
             done.append(StepStarted(each, None, 0.0))
             done.append(StepSucceeded(each, results[each]["output"], 0, None, 0.0))
-        events: list[Event] = []
         report = reporter(name)
 
         def on_event(event: Event) -> None:
-            events.append(event)
             if isinstance(event, StepEvent) and event.step == step.id:
                 report(event)
 
-        await run(
-            _alone(self.plan, step, before),
+        ran = await run(
+            part,
             self.tools,
             limits=self.limits,
             on_event=on_event,
@@ -180,55 +187,28 @@ class _Steps(Struct):
             done=done,
             timeout_s=self.timeout_s,
         )
-        ended = fold(events).steps[step.id]
+        ended = ran.steps[step.id]
         if self.is_stored and not is_storable(ended.output):
             return replace(ended, state=StepState.FAILED, output=None, error=_NOT_STORABLE)
         return ended
 
     def _reason_to_skip(self, step: Step, results: Results) -> Failure | None:
+        """Return why the engine would skip a step whose needed steps are over."""
+        states = {name: each["state"] for name, each in results.items()}
+        behind_failure: set[str] = set()  # at any distance
+        for name in self.plan.order:
+            is_behind = not behind_failure.isdisjoint(self.plan.needs[name])
+            if states.get(name) == "failed" or (states.get(name) == "skipped" and is_behind):
+                behind_failure.add(name)
         needs = self.plan.needs[step.id]
         for each in needs:
-            if _is(results[each], "failed"):
+            if states[each] == "failed":
                 return Failure("upstream-failed", f"Step {each!r} failed.")
-        referred = {ref.step for _, ref in step_refs(step)}
+        stops = behind_failure.union(ref.step for _, ref in step_refs(step))
         for each in needs:
-            is_skipped = _is(results[each], "skipped")
-            if is_skipped and (each in referred or self._follows_failure(each, results)):
+            if states[each] == "skipped" and each in stops:
                 return Failure("upstream-skipped", f"Step {each!r} was skipped.")
         return None
-
-    def _follows_failure(self, name: str, results: Results) -> bool:
-        """Return whether a step was skipped because of a failure, at any distance."""
-        seen: set[str] = set()
-        left = [name]
-        while left:
-            each = left.pop()
-            if _is(results[each], "failed"):
-                return True
-            if each not in seen and _is(results[each], "skipped"):
-                seen.add(each)
-                left.extend(self.plan.needs[each])
-        return False
-
-
-def _alone(plan: ExecutionPlan, step: Step, before: list[str]) -> ExecutionPlan:
-    """Return the part of a checked plan with one step, after steps that are done.
-
-    The part needs no check of its own. Only the outputs of the steps before it are used, so these
-    have no arguments.
-    """
-    before_it = [Step(each, step.tool) for each in before]
-    after = tuple(each for each in step.after if each in before)
-    return replace(
-        plan,
-        plan=Plan((*before_it, replace(step, after=after))),
-        order=(*before, step.id),
-        needs={**dict.fromkeys(before, ()), step.id: tuple(before)},
-    )
-
-
-def _is(result: StepResult, state: str) -> bool:
-    return result["state"] == state
 
 
 def try_graph() -> str:

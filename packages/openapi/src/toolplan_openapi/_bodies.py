@@ -185,7 +185,17 @@ def read_output(schemas: Schemas, place: Place) -> Json:
     """
     found: list[Json] = []
     for code in _successes(place):
-        schema = _of_response(schemas, code, place.at(code))
+        schema: Json = {"type": "null"}
+        if code not in _WITHOUT_CONTENT:
+            content = place.at(code).followed().at("content")
+            schema = None
+            # JSON is asked for, so JSON comes where there is a choice
+            if kind := next(filter(is_json, content.node), None):
+                stated = content.at(kind, "schema")
+                node = None if stated.value is None else schemas.node(stated, Use.RESPONSE)
+                schema = None if node is True or node == {} else node
+            elif content.node and all(each.lower().startswith("text/") for each in content.node):
+                schema = {"type": "string"}
         if schema is None:
             return None
         if schema not in found:
@@ -198,19 +208,6 @@ def read_output(schemas: Schemas, place: Place) -> Json:
 def _successes(place: Place) -> list[str]:
     found = [code for code in place.node if _SUCCESS.fullmatch(code)]
     return found or [code for code in place.node if code == "default"]
-
-
-def _of_response(schemas: Schemas, code: str, place: Place) -> Json:
-    if code in _WITHOUT_CONTENT:
-        return {"type": "null"}
-    content = place.followed().at("content")
-    for kind in filter(is_json, content.node):
-        # JSON is asked for, so JSON comes where there is a choice
-        schema = content.at(kind, "schema")
-        node = None if schema.value is None else schemas.node(schema, Use.RESPONSE)
-        return None if node is True or node == {} else node
-    is_text = content.node and all(each.lower().startswith("text/") for each in content.node)
-    return {"type": "string"} if is_text else None
 
 
 def _plain_object(schema: Place, taken: set[str]) -> _Plain | None:

@@ -20,7 +20,6 @@ from msgspec import Struct, field
 from pydantic import BaseModel, ConfigDict
 
 from toolplan.plan.diagnostics import did_you_mean, near
-from toolplan.plan.path import Json
 from toolplan.schema.tool import ToolError, ToolObjectError
 from toolplan.tools.replies import json_object, refusal_code
 from toolplan.tools.secrets import Mask, resolved, sounds_secret
@@ -53,25 +52,10 @@ class Credentials:
         """Return the credentials with the tokens that they need."""
         return together((self, *[await each.credentials(transport) for each in self.tokens]))
 
-    def struck(self, text: str) -> str:
-        return Mask(self.secrets)(text)
-
-    def struck_value(self, value: Json) -> Json:
-        """Return `value` with no secret in any of its texts, names of fields included."""
-        mask = Mask(self.secrets)
-
-        def struck(part: Json) -> Json:
-            match part:
-                case str():
-                    return mask(part)
-                case list():
-                    return [struck(each) for each in part]
-                case dict():
-                    return {mask(key): struck(each) for key, each in part.items()}
-                case _:
-                    return part
-
-        return struck(value) if self.secrets else value
+    @property
+    def mask(self) -> Mask:
+        """Strikes the secrets out of what a service answers."""
+        return Mask(self.secrets)
 
 
 class Request(Struct, frozen=True):

@@ -132,8 +132,8 @@ def answer_of(request: Request, response: Response, media: tuple[str, ...] = ())
         if not request.has_effects:
             raise ToolError(text) from None
         content = response.content.decode(errors="replace")
-        raise OutcomeUnknown(text, returned=(request.credentials.struck(content),)) from None
-    return request.credentials.struck_value(value)
+        raise OutcomeUnknown(text, returned=(request.credentials.mask(content),)) from None
+    return request.credentials.mask.every_text(value, names=True)
 
 
 def _value(response: Response, media: tuple[str, ...]) -> Json:
@@ -186,7 +186,7 @@ def _refusal(request: Request, response: Response) -> ToolError:
         message = _message_in(json.loads(said))
     except (ValueError, RecursionError):
         message = page_title(said)
-    reason = request.credentials.struck(shortened(message or said))
+    reason = request.credentials.mask(shortened(message or said))
     text = f"The service answered {response.status}" + (f": {reason}" if reason else ".")
     if 300 <= response.status < 400:
         text = f"The service answered {response.status}, a redirect that is not followed."

@@ -178,23 +178,28 @@ class Schemas:
                 made["$ref"] = reference
                 if self._open:
                     self._defined(name, use)
-        inner = _changed(
-            raw, lambda child, way, key: self._child(child, f"{pointer}/{way}", key, use, depth + 1)
-        )
+
+        def converted(child: Json, way: str, keyword: str) -> Json:
+            enclosing = self._open
+            if keyword not in _IN_PLACE:
+                self._open = []  # it speaks of another value
+            try:
+                return self._converted(child, f"{pointer}/{way}", use, depth + 1)
+            finally:
+                self._open = enclosing
+
+        inner = _changed(raw, converted)
         made.update(inner)
-        made = _without_one_sided(made, raw, use)
+        # what only the other side writes; in a response it is only not required
+        keyword = "readOnly" if use is Use.REQUEST else "writeOnly"
+        properties = Place.of(raw).at("properties")
+        other = {name for name in properties.node if properties.at(name).node.get(keyword) is True}
+        made = without_properties(made, other)
+        if use is Use.RESPONSE and "properties" in inner:
+            made["properties"] = inner["properties"]
         if "discriminator" in raw and "oneOf" in inner:
             self._discriminate(made, raw, pointer)
         return _nullable(made) if raw.get("nullable") is True else made
-
-    def _child(self, raw: Json, pointer: str, keyword: str, use: Use, depth: int) -> Json:
-        if keyword in _IN_PLACE:
-            return self._converted(raw, pointer, use, depth)
-        open_, self._open = self._open, []  # it speaks of another value
-        try:
-            return self._converted(raw, pointer, use, depth)
-        finally:
-            self._open = open_
 
     def _discriminate(self, made: Node, raw: Node, pointer: str) -> None:
         """Distinguish the alternatives of `made` by a property; one that fits is enough then.
@@ -275,20 +280,6 @@ def _nullable(node: Node) -> Node:
     if isinstance(values := node.get("enum"), list) and None not in values:
         wider["enum"] = [*values, None]
     return wider
-
-
-def _without_one_sided(made: Node, raw: Node, use: Use) -> Node:
-    """Return `made` without the properties that only the other side writes.
-
-    In a response they are only not required.
-    """
-    keyword = "readOnly" if use is Use.REQUEST else "writeOnly"
-    properties = Place.of(raw).at("properties")
-    dropped = {name for name in properties.node if properties.at(name).node.get(keyword) is True}
-    rest = without_properties(made, dropped)
-    if use is Use.REQUEST or "properties" not in made:
-        return rest
-    return rest | {"properties": made["properties"]}
 
 
 def without_properties(schema: Node, names: Collection[str]) -> Node:

@@ -200,7 +200,18 @@ class HttpTransport:
             location = response.headers.get("location")
             if response.status not in _REDIRECTS or not location or not request.may_repeat:
                 return response
-            request = _on_the_same_host(request, location)
+            try:
+                url = urljoin(f"{request.origin}{request.target}", location)
+                origin, parts = origin_of(url)
+            except ValueError:
+                what = "redirects to something that is not a URL"
+                raise HostBlocked(f"{request.origin} {what}.") from None
+            upgraded = replace(request.origin, scheme="https", port=443)
+            stays = origin == request.origin or (origin == upgraded and request.origin.port == 80)
+            if not stays:
+                raise HostBlocked(f"{request.origin} redirects to {origin}, which is not followed.")
+            query = f"?{parts.query}" if parts.query else ""
+            request = replace(request, origin=origin, target=f"{parts.path or '/'}{query}")
         raise ToolError(f"{request.origin} redirects without end.")
 
     async def _sent(self, request: Request, sending: _Sending) -> Response:
@@ -323,21 +334,6 @@ def _unpacked(content: bytes, headers: Mapping[str, str], most: int) -> bytes:
     if not unpacking.eof and len(unpacked) < most:
         raise ValueError("what it sent is cut off")
     return unpacked
-
-
-def _on_the_same_host(request: Request, location: str) -> Request:
-    """Return the request that a redirect asks for."""
-    try:
-        url = urljoin(f"{request.origin}{request.target}", location)
-        origin, parts = origin_of(url)
-    except ValueError:
-        raise HostBlocked(f"{request.origin} redirects to something that is not a URL.") from None
-    upgraded = replace(request.origin, scheme="https", port=443)
-    stays = origin == request.origin or (origin == upgraded and request.origin.port == 80)
-    if not stays:
-        raise HostBlocked(f"{request.origin} redirects to {origin}, which is not followed.")
-    query = f"?{parts.query}" if parts.query else ""
-    return replace(request, origin=origin, target=f"{parts.path or '/'}{query}")
 
 
 def _retry_after(response: Response, now: float) -> float | None:

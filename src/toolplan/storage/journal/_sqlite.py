@@ -23,7 +23,7 @@ from toolplan.storage.journal._database import (
     write_count,
 )
 from toolplan.storage.journal.blobs import Blobs
-from toolplan.storage.journal.driver import RELEASE, Driver, LeaseColumns, Statements
+from toolplan.storage.journal.driver import RELEASE, Driver, Statements
 from toolplan.storage.journal.errors import JournalError
 from toolplan.storage.journal.leases import LEASE_S, Held, Lease, Leases
 from toolplan.storage.journal.reading import Query, Row, named_blobs, run_damaged
@@ -37,12 +37,7 @@ _LOOK_S: Final = 0.05
 """How often the file is looked at by who waits for events."""
 
 _SQL: Final = Statements(
-    LeaseColumns(
-        names="lease_until, boot, beat",
-        new="0, ?, ?",
-        renewed="boot = ?, beat = ?",
-        held="boot, beat",
-    )
+    names="lease_until, boot, beat", new="0, ?, ?", renewed="boot = ?, beat = ?", held="boot, beat"
 )
 
 

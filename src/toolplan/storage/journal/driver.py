@@ -1,7 +1,6 @@
 """What a journal needs of the database that keeps it, and its transactions there.
 
-The SQL is for SQLite and Postgres: values stand at question marks. The two differ in how a row of
-`runs` says until when its lease lasts.
+The SQL is for SQLite and Postgres: values stand at question marks.
 """
 
 from __future__ import annotations
@@ -20,34 +19,24 @@ from toolplan.storage.journal.reading import Query, Row, run_damaged
 from toolplan.storage.journal.records import Group, group_of, run_checksum, to_record
 
 
-class LeaseColumns(Struct, frozen=True):
-    """How a store writes and reads the end of a lease.
-
-    Attributes:
-        names: the columns of a new row.
-        new: their values; each question mark takes one of `Driver.lease_values`.
-        renewed: the same, as assignments.
-        held: what `Driver.check_free` and `Driver.is_free` take, after the owner and the token.
-        locked: what follows a query whose rows no other transaction may change.
-    """
-
-    names: str
-    new: str
-    renewed: str
-    held: str
-    locked: str = ""
-
-
 class Statements:
-    """The statements of a store with `columns`."""
+    """The statements of a store; stores differ in how a row says until when its lease lasts."""
 
-    def __init__(self, columns: LeaseColumns) -> None:
-        known = {name: getattr(columns, name) for name in columns.__struct_fields__}
-        self.add_run = _ADD_RUN.substitute(known)
-        self.add_group = _ADD_GROUP.substitute(known)
-        self.look = _LOOK.substitute(known)
-        self.take = _TAKE.substitute(known)
-        self.entries = _ENTRIES.substitute(known)
+    def __init__(self, *, names: str, new: str, renewed: str, held: str, locked: str = "") -> None:
+        """Write the statements.
+
+        Args:
+            names: the columns of the lease in a new row.
+            new: their values; each question mark takes one of `Driver.lease_values`.
+            renewed: the same, as assignments.
+            held: what `Driver.check_free` and `Driver.is_free` take, after the owner and the token.
+            locked: what follows a query whose rows no other transaction may change.
+        """
+        self.add_run = _ADD_RUN.substitute(names=names, new=new)
+        self.add_group = _ADD_GROUP.substitute(renewed=renewed)
+        self.look = _LOOK.substitute(held=held, locked=locked)
+        self.take = _TAKE.substitute(renewed=renewed)
+        self.entries = _ENTRIES.substitute(held=held)
 
 
 _ADD_RUN: Final = Template(
@@ -233,12 +222,6 @@ def add_run(query: Query, driver: Driver, new: NewRun, beat: float | None) -> bo
         *driver.lease_values(beat or 0.0),
     )
     return driver.change(query, driver.sql.add_run, values, new.group)
-
-
-def is_written(query: Query, driver: Driver, new: NewRun) -> bool:
-    """Return whether `new` is there, written by this process."""
-    rows = query("SELECT owner, record FROM runs WHERE run = ?", (new.run,))
-    return rows == [(driver.owner, new.record)]
 
 
 def run_exists(run: str) -> JournalError:

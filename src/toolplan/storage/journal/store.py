@@ -15,7 +15,6 @@ from toolplan.storage.journal.driver import (
     Driver,
     add_group,
     add_run,
-    is_written,
     new_run,
     run_exists,
     take_lease,
@@ -265,7 +264,10 @@ class Store(ABC):
         def work(query: Query) -> None:
             if add_run(query, self._driver, new, beat):
                 self._unsure.add(run)
-            elif run not in self._unsure or not is_written(query, self._driver, new):
+                return
+            # a write whose commit was not reported may have happened
+            rows = query("SELECT owner, record FROM runs WHERE run = ?", (run,))
+            if run not in self._unsure or rows != [(self.owner, new.record)]:
                 raise run_exists(run)
 
         with self._claims.claimed(run, run_exists(run)):

@@ -168,8 +168,8 @@ class Executor:
         run, answer, unfinished = None, None, CANCELLED
         try:
             async with asyncio.timeout(config.total_timeout / 1000):
-                approval = _approver_of(approve) if approve else self._approval
-                run = await app.run(checked.plan, approve=approval, on_event=on_event)
+                approver = _approver_of(approve) if approve else self._approval
+                run = await app.run(checked.plan, approve=approver, on_event=on_event)
                 answer = run.answer
         except TimeoutError:
             unfinished = TIMED_OUT
@@ -212,10 +212,6 @@ def _result(at: int, planned: Step, step: StepRun, unfinished: str) -> ToolResul
     )
     if step.state is StepState.SUCCEEDED and step.error is None:
         return ToolResult(True, planned.tool, unwrapped(step.output), None, metadata, at)
-    return ToolResult(False, planned.tool, None, _problem(step, unfinished), metadata, at)
-
-
-def _problem(step: StepRun, unfinished: str) -> ToolProblem:
     failure = step.error or Failure("cancelled", "The step was not over when the run ended.")
     message = failure.message
     match step.state:
@@ -228,4 +224,5 @@ def _problem(step: StepRun, unfinished: str) -> ToolProblem:
         case _:
             code = unfinished
     details: dict[str, Json] = {"code": failure.code, "pointer": failure.pointer}
-    return ToolProblem(code, message, {name: value for name, value in details.items() if value})
+    problem = ToolProblem(code, message, {name: each for name, each in details.items() if each})
+    return ToolResult(False, planned.tool, None, problem, metadata, at)

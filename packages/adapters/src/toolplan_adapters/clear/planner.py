@@ -108,20 +108,6 @@ class ProviderModel(Struct, frozen=True):
         ) from failure
 
 
-def as_model(provider: object, tries: int, sleep: Sleep) -> Model:
-    """Return `provider` as a `Model`; a model is returned unchanged.
-
-    Raises:
-        TypeError: it is neither a provider nor a model.
-    """
-    if isinstance(provider, Provider):  # first, because a mock has every attribute
-        return ProviderModel(provider, tries, sleep)
-    if hasattr(provider, "stream") and hasattr(provider, "name"):
-        return cast("Model", provider)
-    kind = type(provider).__name__
-    raise TypeError(f"A planner needs a model, or an object with 'generate', not a {kind}.")
-
-
 def _part(whole: object, name: str) -> object:
     if isinstance(whole, Mapping):
         return cast("Mapping[str, object]", whole).get(name)
@@ -142,17 +128,13 @@ class Conversation(Protocol):
         ...
 
 
-ConversationOrTools: TypeAlias = Conversation | MCPServer
-"""The second argument of a planner; the two editions of Clear AI differ."""
-
-
 class PlannerAgent:
     """Turns a question into a checked plan, with a model, and caches good plans."""
 
     def __init__(
         self,
         llm_provider: Model | Provider,
-        context_manager: ConversationOrTools | None = None,
+        context_manager: Conversation | MCPServer | None = None,
         config: PlannerConfig | Mapping[str, object] | None = None,
         *,
         clock: Callable[[], float] = time.time,
@@ -164,16 +146,25 @@ class PlannerAgent:
         Args:
             llm_provider: a model, or an object with `generate`.
             context_manager: the conversation so far, for questions without a context; or the server
-                whose tools plans may call.
+                whose tools plans may call: the two editions of Clear AI differ.
             config: settings; a mapping may use either spelling of their names.
             clock: returns the seconds since the epoch.
             today: returns the date for words like "last week".
             sleep: waits before a failed request is repeated.
+
+        Raises:
+            TypeError: `llm_provider` is neither a model nor a provider.
         """
         self.config = PlannerConfig.of(config)
         self.clock = clock
         self.today = today
-        model = as_model(llm_provider, self.config.max_retries, sleep)
+        if isinstance(llm_provider, Provider):  # first, because a mock has every attribute
+            model: Model = ProviderModel(llm_provider, self.config.max_retries, sleep)
+        elif hasattr(llm_provider, "stream") and hasattr(llm_provider, "name"):
+            model = llm_provider
+        else:
+            kind = type(llm_provider).__name__
+            raise TypeError(f"A planner needs a model, or an object with 'generate', not a {kind}.")
         self._conversation = context_manager if isinstance(context_manager, Conversation) else None
         self._server = context_manager if isinstance(context_manager, MCPServer) else None
         available = self.config.available_tools.values()

@@ -125,7 +125,10 @@ class BaseTool(ABC):
             result = await self.execute(arguments)
             if result.success:
                 return {DATA: result.data}
-            raise ToolError(_failure_text(result.error or ToolProblem(FAILED, f"{name} failed.")))
+            code, text, details = result.error or ToolProblem(FAILED, f"{name} failed.")
+            text = text if code == FAILED else f"{code}: {text}"
+            shown = "" if details is None else json.dumps(details, ensure_ascii=False)
+            raise ToolError(f"{text} {shown}".rstrip())
 
         name = self.name or type(self).__name__
         returns = self.schema.get("returns")
@@ -219,12 +222,6 @@ def iso(seconds: float) -> str:
     """Return a time (seconds since the epoch) as ISO 8601 in UTC, with milliseconds and `Z`."""
     moment = datetime.fromtimestamp(seconds, UTC)
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
-
-
-def _failure_text(problem: ToolProblem) -> str:
-    text = problem.message if problem.code == FAILED else f"{problem.code}: {problem.message}"
-    details = "" if problem.details is None else json.dumps(problem.details, ensure_ascii=False)
-    return f"{text} {details}".rstrip()
 
 
 def _metadata(execution_time: float) -> ResultMetadata:

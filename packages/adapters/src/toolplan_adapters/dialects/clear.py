@@ -97,8 +97,6 @@ def dump(plan: Plan) -> dict[str, Json]:
 
 
 class _Steps:
-    """Reads the steps of a plan."""
-
     def __init__(self, report: Report) -> None:
         self._report = report
         self._count = 0
@@ -119,8 +117,19 @@ class _Steps:
         declared = {f"s{each}" for each in indexes}
         if not fields.item.keys().isdisjoint(_DEPENDS_ON):
             for needed in sorted(map(form.number_of, implied - declared - {step.id})):
-                if needed < self._count:
-                    self._report.add(_undeclared(at, needed))
+                if needed < self._count:  # the order holds anyway (C-15)
+                    self._report.add(
+                        Diagnostic(
+                            "undeclared-dependency",
+                            Severity.WARNING,
+                            f"Step {at} refers to step {needed}, which is not among its"
+                            " 'depends_on'.",
+                            step.id,
+                            f"/steps/{at}/after",
+                            f"Add {needed} to 'depends_on'.",
+                            fixed=True,
+                        )
+                    )
         after = tuple(f"s{each}" for each in sorted(set(indexes)) if f"s{each}" not in implied)
         return Step(step.id, step.tool, step.args, after)
 
@@ -149,19 +158,6 @@ class _Steps:
         return indexes
 
 
-def _undeclared(at: int, needed: int) -> Diagnostic:
-    """Report that a reference shows an order that is not declared; it holds anyway (C-15)."""
-    return Diagnostic(
-        "undeclared-dependency",
-        Severity.WARNING,
-        f"Step {at} refers to step {needed}, which is not among its 'depends_on'.",
-        f"s{at}",
-        f"/steps/{at}/after",
-        f"Add {needed} to 'depends_on'.",
-        fixed=True,
-    )
-
-
 def _unsaid(plan: Plan, _: form.Signatures | None) -> list[Diagnostic]:
     found = form.unsaid(plan, _SAYS, None, [step.id for step in plan.steps])
     if "timestamp" in plan.metadata:
@@ -180,14 +176,10 @@ def _read_step(text: str, at: int) -> tuple[str, int]:
     raise ReferenceSyntaxError("'step[N]' was expected", at)
 
 
-def _write_step(step: str) -> str:
-    # `item` and `index` are not steps; a plan that uses them is only shown in this form
-    return f"step[{form.number_of(step)}]" if step.removeprefix("s").isdecimal() else step
-
-
 _NOTATION: Final = in_braces(
     _read_step,
-    _write_step,
+    # `item` and `index` are not steps; a plan that uses them is only shown in this form
+    lambda step: f"step[{form.number_of(step)}]" if step.removeprefix("s").isdecimal() else step,
     lambda path: "".join(".*" if each is EVERY else print_path((each,)) for each in path),
     "A reference is `${step[N].path}`, as in `${step[0].data.*.id}`. Anything else has to be "
     "written out; `$${` is the text `${`.",

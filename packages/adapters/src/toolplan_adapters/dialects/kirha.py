@@ -125,15 +125,12 @@ def load(document: Json, _: form.Signatures | None, limits: Limits) -> Parsed:
 
 
 class _Steps:
-    """Reads the steps of a plan."""
-
     def __init__(self, report: Report) -> None:
         self._report = report
         self._ids: list[str] = []
         self._syntax = _syntax(self._ids)
 
     def declare(self, item: Json) -> None:
-        """Assign the step an id by its position."""
         self._ids.append(f"s{len(self._ids)}")
 
     def step(self, item: Json, at: int) -> Step:

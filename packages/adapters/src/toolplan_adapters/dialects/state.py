@@ -135,31 +135,7 @@ def _inner(document: Json, report: Report) -> Mapping[str, Json] | None:
 def _step(task: StepFields) -> Step:
     task.only(_TASK_FIELDS, _OTHER_NAMES)
     task.spelling(_ID, "id")
-    _check_run(task)
-    return Step(
-        task.step,
-        task.tool(("owner",)),
-        {name: Literal(copied(task.item[name])) for name in ARGS if name in task.item},
-        _after(task),
-        thought=task.text("description", "thought"),
-    )
-
-
-def _after(task: StepFields) -> tuple[str, ...]:
-    written = task.item.get("depends_on", [])
-    pointer = f"{task.pointer}/after"
-    if not isinstance(written, list):
-        task.report.wrong_type("depends_on", written, "a list of task ids", pointer, task.step)
-        return ()
-    for at, each in enumerate(written):
-        if not isinstance(each, str):
-            message = f"'depends_on' holds {json_type(each)}, not the id of a task."
-            task.report.error("field-type", message, f"{pointer}/{at}", task.step)
-    return tuple(each for each in written if isinstance(each, str))
-
-
-def _check_run(task: StepFields) -> None:
-    """Report the state of a run in the task: it is not part of the plan."""
+    # the state of a run is not part of the plan
     status, outputs = task.item.get("status", "pending"), task.item.get("outputs", {})
     if not isinstance(status, str) or status not in STATUSES:
         said = shown(status) if isinstance(status, str) else json_type(status)
@@ -169,6 +145,20 @@ def _check_run(task: StepFields) -> None:
         said = "The task is read as one that is still to do; it has been worked on."
         place = f"{task.pointer}/status"
         task.report.warning("noise", said, place, task.step, "A plan has no state of a run.")
+    owner, after, place = task.tool(("owner",)), list[str](), f"{task.pointer}/after"
+    written = task.item.get("depends_on", [])
+    if not isinstance(written, list):
+        task.report.wrong_type("depends_on", written, "a list of task ids", place, task.step)
+        written = []
+    for at, each in enumerate(written):
+        if isinstance(each, str):
+            after.append(each)
+        else:
+            message = f"'depends_on' holds {json_type(each)}, not the id of a task."
+            task.report.error("field-type", message, f"{place}/{at}", task.step)
+    args = {name: Literal(copied(task.item[name])) for name in ARGS if name in task.item}
+    thought = task.text("description", "thought")
+    return Step(task.step, owner, args, tuple(after), thought=thought)
 
 
 def _dump(step: Step) -> Json:

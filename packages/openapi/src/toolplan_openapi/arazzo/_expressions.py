@@ -35,7 +35,7 @@ _EXPRESSION = re.compile(
     r"\.[^\s{}]+|\$(?:url|method|statusCode|self)"
 )
 _EMBEDDED = re.compile(r"\{(\$[^{}]+)\}")
-_REFERENCE = re.compile(
+REFERENCE: Final = re.compile(
     r"\$(?:(?P<kind>step|workflow)s\.(?P<owner>[\w-]+)\.outputs|(?P<inputs>inputs)|outputs)"
     r"\.(?P<name>[\w-]+)(?P<rest>.*)"
 )
@@ -130,15 +130,8 @@ class Scope(Struct):
             return ParsedText(Literal(text), (found,))
         return ParsedText(found)
 
-    def unset_input(self, value: Json) -> str | None:
-        """Return the name of the input without a value that `value` is; None for all else."""
-        found = _REFERENCE.fullmatch(value) if isinstance(value, str) else None
-        if found is None or not found["inputs"] or found["name"] in self.inputs:
-            return None
-        return found["name"]
-
     def _value(self, expression: str) -> Value | TextProblem:
-        found = _REFERENCE.fullmatch(expression)
+        found = REFERENCE.fullmatch(expression)
         if found is None:
             return _cannot(f"A plan has no {shown(expression)}.")
         name, kind, owner = found["name"], found["kind"], found["owner"]
@@ -356,7 +349,20 @@ def _json_path(context: Path, text: str) -> Condition:
     found = _FILTER.fullmatch(text)
     if found is None:
         raise _unsayable(text)
-    child: Json = {"allOf": [_filter_test(each) for each in found["tests"].split("&&")]}
+    tests: list[Json] = []
+    for each in found["tests"].split("&&"):
+        asked = _FILTER_TEST.fullmatch(each)
+        if asked is None:
+            raise _unsayable(each)
+        path, schema = parse_path(asked["path"]), True
+        if asked["operator"]:
+            value = _quoted_or_plain(asked["right"])
+            is_bound = asked["operator"] in _BOUNDS
+            schema = _compared(asked["operator"], value) if is_bound else {"const": value}
+        test = _at(path, schema)
+        # a missing node is unequal to every value (RFC 9535, 2.3.5.2.2)
+        tests.append({"not": test} if asked["operator"] == "!=" else test)
+    child: Json = {"allOf": tests}
     some: Json = {
         "anyOf": [
             {"type": "array", "contains": child},
@@ -364,22 +370,6 @@ def _json_path(context: Path, text: str) -> Condition:
         ]
     }
     return Condition((*context, *parse_path(found["path"])), some)
-
-
-def _filter_test(text: str) -> Json:
-    """Return the schema of a child that passes one test of a filter."""
-    found = _FILTER_TEST.fullmatch(text)
-    if found is None:
-        raise _unsayable(text)
-    path = parse_path(found["path"])
-    if not found["operator"]:
-        return _at(path, True)
-    value = _quoted_or_plain(found["right"])
-    if found["operator"] in _BOUNDS:
-        return _at(path, _compared(found["operator"], value))
-    equal = _at(path, {"const": value})
-    # a missing node is unequal to every value (RFC 9535, 2.3.5.2.2)
-    return equal if found["operator"] == "==" else {"not": equal}
 
 
 def _at(path: Path, schema: Json) -> Json:

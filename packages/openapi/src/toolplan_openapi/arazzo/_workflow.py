@@ -32,6 +32,7 @@ from toolplan.tools import plain_name
 from toolplan.tools.replies import read_json
 from toolplan_openapi._document import Place, free_name
 from toolplan_openapi.arazzo._expressions import (
+    REFERENCE,
     Condition,
     Inputs,
     Outputs,
@@ -399,11 +400,13 @@ class _WorkflowReader:
 
     def _is_left_out(self, value: Place, name: str) -> bool:
         """Return whether an argument is an optional input that the calling step leaves out."""
-        unset = self._scope.unset_input(value.value) if self._prefix else None
-        if unset not in self._inputs.declared or unset in self._inputs.required:
+        found = REFERENCE.fullmatch(value.value) if isinstance(value.value, str) else None
+        if not self._prefix or found is None or not found["inputs"]:
             return False
-        said = f"{shown(name)} is omitted: the input {shown(str(unset))} has no value here."
-        self._note(said, value)
+        named, inputs = found["name"], self._inputs
+        if named in self._scope.inputs or named not in inputs.declared or named in inputs.required:
+            return False
+        self._note(f"{shown(name)} is omitted: the input {shown(named)} has no value here.", value)
         return True
 
     def _body(self, place: Place) -> Iterator[tuple[str, Value, str]]:

@@ -99,8 +99,7 @@ class _Places(form.Places, frozen=True, kw_only=True):
         if not pointer.startswith(("/steps", "/output")):
             return pointer
         reading = Reading(Place.of(document), None, Report(), _MOST_STEPS)
-        workflow = _chosen(reading, self.choice)
-        if workflow is not None:
+        if (workflow := _chosen(reading, self.choice)) is not None:
             inputs = Inputs.of(workflow, reading.root)
             reading.plan(workflow, inputs.filled(inputs.read(self.choice.inputs)))
         return reading.native(pointer)

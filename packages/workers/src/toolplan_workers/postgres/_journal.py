@@ -14,7 +14,6 @@ from toolplan.storage.journal.blobs import BadBlob, blob_name
 from toolplan.storage.journal.driver import (
     RELEASE,
     Driver,
-    LeaseColumns,
     Statements,
     add_run,
     new_run,
@@ -39,13 +38,11 @@ _TRIM_EVERY: Final = 100
 """Number of runs of this process after which the oldest durations are removed."""
 
 _SQL: Final = Statements(
-    LeaseColumns(
-        names="lease_until",
-        new="clock_timestamp() + make_interval(secs => ?)",
-        renewed="lease_until = clock_timestamp() + make_interval(secs => ?)",
-        held="lease_until <= clock_timestamp()",
-        locked=" FOR UPDATE",
-    )
+    names="lease_until",
+    new="clock_timestamp() + make_interval(secs => ?)",
+    renewed="lease_until = clock_timestamp() + make_interval(secs => ?)",
+    held="lease_until <= clock_timestamp()",
+    locked=" FOR UPDATE",
 )
 # The run has no owner, so its earlier one does not matter. One way to the server and back.
 _TAKE_FREE: Final = f"{_SQL.take} AND owner = '' RETURNING next_seq, token"
@@ -352,8 +349,14 @@ def _pruned(journal: PostgresJournal, older_than_s: float, keep: int, *, apply: 
     if not apply:
         names = tuple(str(row[0]) for row in journal.rows(_PRUNABLE, (*values, None)))
         return Pruning(names, total - len(names), before, before)
-    names = ()
-    while batch := _removed(journal, (*values, _BATCH)):
+    names, batch = (), None
+    while batch != ():
+        with journal.transaction() as connection:
+            rows = connection.execute(f"{_PRUNABLE} FOR UPDATE", (*values, _BATCH)).fetchall()
+            batch = tuple(str(row[0]) for row in rows)
+            for table, delete in _DELETE.items():
+                if has_table(connection, table):
+                    connection.execute(delete.encode(), ([*batch],))
         names += batch
     with journal.transaction() as connection:
         # no process may refer to a large record between the two statements
@@ -364,14 +367,3 @@ def _pruned(journal: PostgresJournal, older_than_s: float, keep: int, *, apply: 
         journal.rows(f"VACUUM {table}", ())
     ((_, after, _),) = journal.rows(_STATE, ())
     return Pruning(names, total - len(names), before, after)
-
-
-def _removed(journal: PostgresJournal, values: tuple[object, ...]) -> tuple[str, ...]:
-    """Remove some runs in one transaction, and return them."""
-    with journal.transaction() as connection:
-        rows = connection.execute(f"{_PRUNABLE} FOR UPDATE", values).fetchall()
-        names = tuple(str(row[0]) for row in rows)
-        for table, delete in _DELETE.items():
-            if has_table(connection, table):
-                connection.execute(delete.encode(), ([*names],))
-    return names

@@ -170,7 +170,7 @@ class Connections:
         raise AssertionError("the last try returns or raises")
 
     def rows(
-        self, query: str, values: Sequence[object] | Mapping[str, object]
+        self, query: str, values: Sequence[object] | Mapping[str, object] = ()
     ) -> list[tuple[Any, ...]]:
         """Return the rows of one statement, which is a transaction.
 

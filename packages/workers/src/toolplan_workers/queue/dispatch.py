@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import Any, Final, NamedTuple, cast
+from typing import Any, Final, NamedTuple
 
 from toolplan.events import Event
 from toolplan.plan.path import Json
@@ -179,13 +179,13 @@ class Dispatch:
                     f"Look at what it has done: `toolplan show {run}`. Then let workers continue"
                     f" it: `toolplan resume {run} --after-failover`.",
                 )
-            number = connection.execute(
+            ((number,),) = connection.execute(
                 "INSERT INTO inbox (run, kind, content, who) VALUES (%s, %s, %s, %s)"
                 " RETURNING number",
                 (run, kind, json.dumps(content), who),
-            ).fetchone()
+            ).fetchall()
             self.queue.put(connection, run, str(row[0]))
-        return int(cast("tuple[Any, ...]", number)[0])
+        return int(number)
 
     def put_again(self, run: str, queue: str) -> None:
         """Put a run that its worker leaves into its queue again."""
@@ -347,8 +347,7 @@ class Dispatch:
         """Return the open runs with a fence, oldest first."""
         rows = self.journal.rows(
             "SELECT run FROM placements JOIN runs USING (run) WHERE fence <> ''"
-            " AND status IN ('running', 'waiting', 'in_doubt') ORDER BY created_at, run",
-            (),
+            " AND status IN ('running', 'waiting', 'in_doubt') ORDER BY created_at, run"
         )
         return [str(row[0]) for row in rows]
 
@@ -369,8 +368,7 @@ class Dispatch:
         """Return the synchronous standbys, as configured, and the number of connected standbys."""
         ((names, count),) = self.journal.rows(
             "SELECT current_setting('synchronous_standby_names'),"
-            " (SELECT count(*) FROM pg_stat_replication)",
-            (),
+            " (SELECT count(*) FROM pg_stat_replication)"
         )
         return str(names), int(count)
 
@@ -388,7 +386,7 @@ class Dispatch:
 
     def workers(self) -> list[tuple[str, str, str]]:
         """Return the name, the number and the queue of each worker."""
-        rows = self.journal.rows("SELECT name, number, queue FROM workers", ())
+        rows = self.journal.rows("SELECT name, number, queue FROM workers")
         return [(str(name), str(number), str(queue)) for name, number, queue in rows]
 
 
