@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Final, cast
+from typing import Final
 
 from toolplan.base.errors import ToolplanError
 from toolplan.compiler import parse
@@ -14,6 +14,7 @@ from toolplan.plan.model import Literal, Plan, Step
 from toolplan.plan.path import Json
 from toolplan.schema.tool import Tool, Toolbox
 from toolplan.testing.plans.cases import Case, CaseError, CaseFile, Expectation, read_text
+from toolplan.tools.replies import read_json
 
 _NO_CALL: Final = "no_call"
 _LITERAL: Final = ("bfcl", "literal", "workbench")
@@ -100,9 +101,9 @@ def _expected(row: Mapping[str, Json], tools: Toolbox) -> Expectation | None:
 
 def _object(place: Path | str, text: str) -> dict[str, Json]:
     try:
-        value = cast("Json", json.loads(text))
-    except (ValueError, RecursionError):
-        value = None
+        value = read_json(text)
+    except (ValueError, RecursionError) as error:
+        raise CaseError(f"{place}: no JSON object that can be read: {error}.") from None
     if not isinstance(value, dict):
         raise CaseError(f"{place}: no JSON object.")
     return value

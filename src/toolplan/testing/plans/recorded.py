@@ -11,6 +11,7 @@ from toolplan.plan.model import Plan
 from toolplan.plan.path import Json
 from toolplan.storage.shared_file import write_whole
 from toolplan.testing.plans.cases import Case, CaseError
+from toolplan.tools.replies import read_json
 
 
 class Recorded:
@@ -25,7 +26,7 @@ class Recorded:
         self.path = path.with_name(f"{path.name}.plans.json")
         self._plans: dict[tuple[str, str | None], Plan | None] = {}
         try:
-            document: Json = json.loads(self.path.read_text("utf-8"))
+            document = read_json(self.path.read_text("utf-8"))
         except FileNotFoundError:
             return
         except (OSError, ValueError, RecursionError):
