@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from typing import Final
 
@@ -11,7 +12,7 @@ from msgspec import Struct
 from toolplan import schema as schemas
 from toolplan.compiler.rules._context import PlanContext, Problem
 from toolplan.compiler.rules._rule import rule
-from toolplan.plan.model import Literal, When, escape_pointer
+from toolplan.plan.model import RESERVED_IDS, Literal, When, all_text, escape_pointer
 from toolplan.plan.path import EVERY, Json, Path
 from toolplan.schema import (
     ALL_TYPES,
@@ -26,6 +27,8 @@ from toolplan.schema import (
 from toolplan.schema._schema import ARTICLE
 
 _EXAMPLE: Final = 'Write a schema that the value must fit: {"const": true}, {"minItems": 1} …'
+_FIXED: Final = "A condition is fixed: compare in a step with `sql`, or a tool, and ask its result."
+_REFERENCE: Final = re.compile(r"(?:\$\{|\{\{)\s*([A-Za-z0-9_][\w-]{0,63})")
 _DEEPEST: Final = 40
 _LONGEST_SHOWN: Final = 60
 
@@ -48,13 +51,22 @@ def when_schema(context: PlanContext) -> Iterator[Problem]:
     `contains`, a format that is not checked, a keyword of another draft. So would a bound on a
     number that may be null, where `type` is not said. A `const` or `enum` outside of what the value
     can be, and a condition that always or never holds by the schema of the value, are errors too.
+    So is a reference in the condition itself, where nothing is filled in.
     Where the tool does not declare its output, only the condition itself is checked, and the step
     fails when a keyword says nothing about the value that comes.
 
     How to fix: write a schema, such as `{"const": true}` or `{"minItems": 1}`.
     """
     for call in context.calls:
-        for fault in () if call.step.when is None else _faults(context, call.step.when):
+        if call.step.when is None:
+            continue
+        names = {*context.steps, *(RESERVED_IDS if call.step.for_each is not None else ())}
+        texts = [
+            _Fault(f"has {text!r} in it, which is text there and no reference", "", _FIXED)
+            for text in all_text(call.step.when.schema)
+            if any(name in names for name in _REFERENCE.findall(text))
+        ]
+        for fault in texts or _faults(context, call.step.when):
             message = f"The condition of {call.step.id!r} {fault.message}."
             yield call.problem(message, f"/when/is{fault.pointer}", fault.help)
 
