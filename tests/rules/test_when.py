@@ -105,10 +105,10 @@ IDLE: list[tuple[Json, str, str]] = [
     ({"then": {"const": 1}}, "/then", "says nothing without 'if'"),
     ({"else": {"const": 1}}, "/else", "says nothing without 'if'"),
     ({"$schema": DRAFT_7, "prefixItems": [{"const": 1}]}, "/$schema", "another draft"),
-    ({"additionalProperties": {"minimun": 1}}, "/additionalProperties/minimun", "unknown"),
+    ({"additionalProperties": {"minItem": 1}}, "/additionalProperties/minItem", "unknown"),
     ({"patternProperties": {"a/b": {"min": 1}}}, "/patternProperties/a~1b/min", "unknown"),
     ({"propertyNames": {"format": "slug"}}, "/propertyNames/format", "is not checked: 'slug'"),
-    ({"unevaluatedItems": {"minimun": 1}}, "/unevaluatedItems/minimun", "unknown"),
+    ({"unevaluatedItems": {"minItem": 1}}, "/unevaluatedItems/minItem", "unknown"),
     ({"dependentSchemas": {"a": {"min": 1}}}, "/dependentSchemas/a/min", "unknown"),
     ({"$ref": "#/$defs/x", "$defs": {"x": {"min": 1}}}, "/$defs/x/min", "unknown"),
 ]
