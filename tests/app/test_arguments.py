@@ -91,6 +91,15 @@ def test_one_label_may_be_a_text() -> None:
         assert app.tools["send"].effects is toolplan.Effects.READ
 
 
+@pytest.mark.parametrize("labels", [["write", "read"], ["read", "write"], ["unknown", "read"]])
+def test_two_labels_of_one_tool_are_refused(labels: list[str]) -> None:
+    texts = [f"send={label}" for label in labels]
+    with pytest.raises(ToolplanError, match="'send' is given"), opened([SENT], effects=texts):
+        raise AssertionError
+    with opened([SENT], effects=[texts[0], texts[0]]):
+        pass
+
+
 def test_one_decision_may_be_a_text() -> None:
     given = decisions_of("mail", "pay=null", "send:2")
     assert [(slot, each.decision) for slot, each in given.items()] == [

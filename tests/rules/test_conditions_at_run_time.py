@@ -20,6 +20,19 @@ UNDECIDED: list[tuple[Json, Json, str]] = [
     ({"properties": {"n": {"maxLength": 1}}}, {"n": 12}, "maxLength"),
     ({"properties": {"state": {"const": "closed"}}}, {"status": "open"}, "properties"),
     ({"items": {"minimum": 1}}, [2, "x"], "minimum"),
+    ({"contains": {"minimum": 1}}, ["x"], "minimum"),
+    ({"prefixItems": [{"minimum": 1}]}, ["x"], "minimum"),
+    ({"prefixItems": [{"minimum": 1}]}, [], "prefixItems"),
+    ({"additionalProperties": {"minimum": 1}}, {"a": "x"}, "minimum"),
+    ({"patternProperties": {"^a": {"minimum": 1}}}, {"a": "x"}, "minimum"),
+    ({"patternProperties": {"^a": {"minimum": 1}}}, {"b": 0}, "patternProperties"),
+    ({"propertyNames": {"minimum": 1}}, {"a": 0}, "minimum"),
+    ({"$ref": "#/$defs/x", "$defs": {"x": {"minimum": 1}}}, "x", "minimum"),
+    ({"not": {"not": {"minimum": 1}}}, "x", "minimum"),
+    ({"dependentSchemas": {"a": {"required": ["a"]}}}, {"b": 1}, "dependentSchemas"),
+    ({"if": {"minimum": 1}, "then": {"type": "string"}}, "x", "minimum"),
+    ({"if": {"type": "string"}, "then": {"minimum": 1}}, "x", "minimum"),
+    ({"if": {"type": "null"}, "else": {"minimum": 1}}, "x", "minimum"),
     ({"type": ["object", "null"], "properties": {"n": {"minimum": 1}}}, {"n": "x"}, "minimum"),
 ]
 DECIDED: list[tuple[Json, Json]] = [
@@ -31,6 +44,14 @@ DECIDED: list[tuple[Json, Json]] = [
     ({"properties": {"n": {"minimum": 1}, "m": {"minimum": 1}}}, {"n": 2}),
     ({"items": {"minimum": 1}}, []),
     ({"not": {"type": "null"}}, 5),
+    ({"not": {"minimum": 3}}, 2),
+    ({"contains": {"minimum": 1}}, ["x", 2]),
+    ({"contains": {"const": 1}, "minContains": 0}, [2]),
+    ({"prefixItems": [{"minimum": 1}], "items": {"minLength": 1}}, [2, "x"]),
+    ({"properties": {"n": {"minimum": 1}}, "additionalProperties": {"minLength": 1}}, {"n": 2}),
+    ({"patternProperties": {"^a": {"minimum": 1}}, "additionalProperties": False}, {}),
+    ({"$ref": "#/$defs/x", "$defs": {"x": {"minimum": 1}}}, 2),
+    ({"if": {"type": "string"}, "then": {"const": "a"}}, 5),
 ]
 
 

@@ -118,3 +118,22 @@ def test_the_output_of_a_plan_is_looked_at_too() -> None:
     steps: Json = [{"id": "a", "tool": "bare", "args": {}}]
     (found,) = problems("unread-reference", steps, TOOLS, output={"said": "{{a.id}}"})
     assert (found.pointer, found.step) == ("/output/said", None)
+
+
+@pytest.mark.parametrize(
+    ("value", "place"),
+    [
+        ({"${a.id}": 1}, "/${a.id}"),
+        ({"of ${a.id}": "${a.id}"}, "/of ${a.id}"),
+        ([{"x": {"${find_user.id}/y": 1}}], "/0/x/${find_user.id}~1y"),
+        ({"${b.id}": 1, "$a.id": 2, "{{a}}": 3}, None),
+    ],
+)
+def test_a_reference_in_a_key_is_text(value: Json, place: str | None) -> None:
+    steps: Json = [
+        {"id": "a", "tool": "bare"},
+        {"id": "find_user", "tool": "act"},
+        {"id": "z", "tool": "act", "args": {"text": value}},
+    ]
+    found = problems("unread-reference", steps, TOOLS)
+    assert [each.pointer for each in found] == ([f"/steps/2/args/text{place}"] if place else [])

@@ -1,9 +1,12 @@
 """A condition can be true and can be false: what cannot is an error before anything runs."""
 
+import re
+
 import pytest
 
-from toolplan import Toolbox, compile_plan
+from toolplan import Policy, Toolbox, compile_plan
 from toolplan.plan.path import Json
+from toolplan.policy import PolicyError
 
 OUTPUT: Json = {
     "type": "object",
@@ -70,6 +73,12 @@ def said(value: Json, condition: Json, tool: str = "typed") -> list[str]:
         ("${a.rows[0]}", {"properties": {"m": {"const": 1}}}, "looks for what cannot be there"),
         ("${a.rows}", {"contains": {"properties": {"n": {"const": "1"}}}}, "compares with '1'"),
         ("${a.name}", {"format": "int32"}, "a format that is not checked"),
+        ("${a.name}", {"not": {"const": "${a.state}"}}, "'${a.state}' in it, which is text"),
+        ("${a.name}", {"enum": ["x", "${a.state}"]}, "'${a.state}' in it, which is text"),
+        ("${a.name}", {"pattern": "^${a.state}"}, "'^${a.state}' in it, which is text"),
+        ("${a.name}", {"not": {"const": "{{ a.state }}"}}, "'{{ a.state }}' in it, which is text"),
+        ("${a.rows}", {"contains": {"required": ["${a.name}"]}}, "'${a.name}' in it"),
+        ("${a.rows}", {"contains": {"properties": {"${a.name}": {}}}}, "'${a.name}' in it"),
         ("${a.count}", {"exclusivMinimum": 3}, "Did you mean 'exclusiveMinimum'"),
         ("${a.name}", {"pattern": ".*"}, "every text fits"),
         ("${a.name}", {"pattern": "^x?"}, "every text fits"),
@@ -87,6 +96,43 @@ def test_conditions_that_cannot_decide_are_errors(value: Json, condition: Json, 
     assert part in found
 
 
+DRAFT_7 = "http://json-schema.org/draft-07/schema#"
+IDLE: list[tuple[Json, str, str]] = [
+    ({"format": "iban"}, "/format", "is not checked: 'iban'"),
+    ({"type": "string", "pattern": "$"}, "/pattern", "every text fits"),
+    ({"minContains": 3}, "/minContains", "says nothing without 'contains'"),
+    ({"items": {"maxContains": 0}}, "/items/maxContains", "says nothing without 'contains'"),
+    ({"then": {"const": 1}}, "/then", "says nothing without 'if'"),
+    ({"else": {"const": 1}}, "/else", "says nothing without 'if'"),
+    ({"$schema": DRAFT_7, "prefixItems": [{"const": 1}]}, "/$schema", "another draft"),
+    ({"additionalProperties": {"minItem": 1}}, "/additionalProperties/minItem", "unknown"),
+    ({"patternProperties": {"a/b": {"min": 1}}}, "/patternProperties/a~1b/min", "unknown"),
+    ({"propertyNames": {"format": "slug"}}, "/propertyNames/format", "is not checked: 'slug'"),
+    ({"unevaluatedItems": {"minItem": 1}}, "/unevaluatedItems/minItem", "unknown"),
+    ({"dependentSchemas": {"a": {"min": 1}}}, "/dependentSchemas/a/min", "unknown"),
+    ({"$ref": "#/$defs/x", "$defs": {"x": {"min": 1}}}, "/$defs/x/min", "unknown"),
+]
+
+
+@pytest.mark.parametrize(("condition", "place", "part"), IDLE)
+def test_keywords_that_every_value_passes_are_errors_in_conditions_and_policies(
+    condition: Json, place: str, part: str
+) -> None:
+    plan: Json = {
+        "toolplan": 1,
+        "steps": [
+            {"id": "a", "tool": "untyped"},
+            {"id": "b", "tool": "untyped", "when": {"value": "${a}", "is": condition}},
+        ],
+    }
+    (found,) = compile_plan(plan, tools=TOOLS).diagnostics
+    assert (found.code, found.pointer) == ("when-schema", f"/steps/1/when/is{place}")
+    assert part in found.message
+    sink: Json = {"to": {"needs": "trusted", "or": condition}}
+    with pytest.raises(PolicyError, match=re.escape(part)):
+        Policy.from_json({"sinks": {"send": sink}})
+
+
 @pytest.mark.parametrize(
     ("value", "condition"),
     [
@@ -96,6 +142,7 @@ def test_conditions_that_cannot_decide_are_errors(value: Json, condition: Json, 
         ("${a.count}", {"minimum": 1}),
         ("${a.count}", {"not": {"const": 0}}),
         ("${a.name}", {"pattern": "^A"}),
+        ("${a.name}", {"const": "${total}"}),
         ("${a.state}", {"const": "open"}),
         ("${a.done}", {"const": True}),
         ("${a.due}", {"type": "string", "minLength": 1}),
@@ -125,7 +172,7 @@ def test_where_the_output_is_not_declared_only_the_condition_is_checked(conditio
 
 @pytest.mark.parametrize("tool", ["typed", "untyped"])
 def test_a_condition_too_deep_to_be_checked_is_refused(tool: str) -> None:
-    condition: Json = {"minItem": 1}
+    condition: Json = {"minItems": 1}
     for _ in range(25):
         condition = {"allOf": [condition]}
     assert "nested too deep" in said("${a.rows}", condition, tool)[0]

@@ -8,6 +8,7 @@ import threading
 import time
 from dataclasses import dataclass
 from datetime import date, datetime
+from decimal import Decimal
 from enum import StrEnum
 from typing import Annotated, Any, Final, Literal, TypeAlias
 
@@ -247,6 +248,59 @@ def test_what_json_would_change_is_in_doubt_with_the_value(returned: object, dec
     with pytest.raises(ResultUnusable, match="JSON") as refused:
         call(returning(returned, declared))
     assert refused.value.returned == (returned,)
+
+
+@pytest.mark.parametrize(
+    ("hint", "value"),
+    [
+        (float, 2**53 + 1),
+        (float | None, -(2**53) - 1),
+        (list[float], [1, 2**53 + 1]),
+        (dict[str, dict[str, float]], {"a": {"b": 2**53 + 1}}),
+        (dict[int, str], {"1": "a", "01": "b"}),
+        (list[dict[int, str]], [{"1": "a", " 1": "b"}]),
+        (dict[float, str], {"1": "a", "1.0": "b"}),
+    ],
+)
+def test_an_argument_that_the_function_would_read_as_another_is_refused(
+    hint: Any, value: Json
+) -> None:
+    def take(x: object) -> None:
+        raise AssertionError(x)
+
+    take.__annotations__["x"] = hint
+    with pytest.raises(ToolError, match="The arguments do not fit"):
+        call(tool(take), x=value)
+
+
+@pytest.mark.parametrize(
+    ("hint", "value"),
+    [
+        (float, 2**53 + 1),
+        (list[float], [0.5, 2**53 + 1]),
+        (dict[str, float | None], {"a": 2**53 + 1}),
+        (tuple[float, ...], (2**53 + 1,)),
+        (float, Decimal("0.12345678901234567890")),
+    ],
+)
+def test_a_number_that_its_return_hint_would_round_is_refused(hint: Any, value: object) -> None:
+    with pytest.raises(ResultUnusable, match="more than a float keeps"):
+        call(returning(value, hint))
+
+
+@pytest.mark.parametrize(
+    ("hint", "value", "result"),
+    [
+        (float, 2**53, 2.0**53),
+        (float, Decimal("0.10"), 0.1),
+        (float, True, 1.0),
+        (float | int, 2**53 + 1, 2**53 + 1),
+        (list[float], [1, 2.5], [1.0, 2.5]),
+        (dict[int, float], {1: 2}, {"1": 2.0}),
+    ],
+)
+def test_a_number_that_a_float_keeps_is_returned(hint: Any, value: object, result: Json) -> None:
+    assert call(returning(value, hint)) == result
 
 
 def test_coroutine_functions_are_awaited_in_the_loop() -> None:

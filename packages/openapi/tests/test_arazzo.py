@@ -311,6 +311,40 @@ def test_a_choice_that_cannot_be_made_is_named(dialect: str, code: str, said: st
     assert any(said in each.message and each.help for each in found)
 
 
+BOUNDED = """{"arazzo": "1.0.1", "info": {"title": "t", "version": "1"},
+  "components": {"inputs": {"label": {"enum": ["red", "green"]}}},
+  "workflows": [
+    {"workflowId": "pay", "inputs": {"type": "object", "properties": {
+        "amount": {"type": "integer", "maximum": 10},
+        "label": {"$ref": "#/components/inputs/label"},
+        "rates": {"type": "array", "items": {"$ref": "#/components/inputs/label"}}}},
+     "steps": [{"stepId": "a", "operationId": "pay", "parameters": [
+        {"name": "amount", "in": "query", "value": "$inputs.amount"}]}]},
+    {"workflowId": "pay-much", "steps": [{"stepId": "b", "workflowId": "pay", "parameters": [
+        {"name": "amount", "value": 50}]}]}]}"""
+
+
+@pytest.mark.parametrize(
+    ("choice", "code"),
+    [
+        ("pay?amount=7&label=red", None),
+        ('pay?amount=7&rates=["red"]', None),
+        ("pay?amount=7&amount=8", "duplicate-key"),
+        ("pay?amount=99", "argument-value"),
+        ("pay?amount=seven", "argument-value"),
+        ("pay?amount=1e400", "argument-value"),
+        ("pay?amount=7&label=blue", "argument-value"),
+        ('pay?amount=7&rates=["blue"]', "argument-value"),
+        ('pay?amount={"a":1,"a":2}', "argument-value"),
+        ("pay-much", "argument-value"),
+    ],
+)
+def test_values_of_inputs_fit_their_schemas(choice: str, code: str | None) -> None:
+    found = known_dialect(f"arazzo:{choice}").parse(BOUNDED).diagnostics
+    errors = [each.code for each in found if each.severity is Severity.ERROR]
+    assert errors == ([] if code is None else [code])
+
+
 def test_only_arazzo_has_choices() -> None:
     with pytest.raises(ToolplanError, match="nothing to choose"):
         known_dialect("clear:main")

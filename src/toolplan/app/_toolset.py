@@ -269,7 +269,9 @@ def effect_labels(effects: EffectsArgument) -> dict[str, Effects]:
         if not tool or label not in LABELS:
             help_ = f"Write TOOL=LABEL; the labels are {', '.join(LABELS)}."
             raise ToolplanError("bad-effects", f"effects {text!r} is not a label.", help_)
-        found[tool] = Effects(label)
+        if found.setdefault(tool, Effects(label)) != label:
+            message = f"effects: {tool!r} is given {found[tool].value!r} and {label!r}."
+            raise ToolplanError("bad-effects", message, "Give it one label.")
     return found
 
 

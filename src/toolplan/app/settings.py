@@ -6,7 +6,6 @@ others take values.
 
 from __future__ import annotations
 
-import json
 import os
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -30,6 +29,7 @@ from toolplan.schema.tool import Effects
 from toolplan.show.answer import Thresholds
 from toolplan.storage.journal import Place, Store, is_address, open_journal
 from toolplan.tools.named import SOURCES
+from toolplan.tools.replies import read_json
 
 FILE: Final = "toolplan.toml"
 LABELS: Final = tuple(label.value for label in Effects)
@@ -357,7 +357,7 @@ def _converted(name: str, value: object, kind: object) -> object:
         value = value.replace(",", " ").split()
     elif isinstance(value, str) and name == "url_keys":
         try:
-            value = json.loads(value)
+            value = read_json(value)
         except (ValueError, RecursionError):
             raise ValidationError("Expected a JSON object with a key for each address") from None
     found: object = convert(value, cast("type[Any]", kind), strict=False)

@@ -14,10 +14,9 @@ from msgspec import Struct, field, to_builtins
 from msgspec.structs import asdict
 
 from toolplan.base.errors import ToolplanError
-from toolplan.plan.diagnostics import did_you_mean, near
 from toolplan.plan.path import Json
 from toolplan.policy.labels import PLAIN, Decide, Guard, Need, Standing, Trust, Verdict
-from toolplan.schema import KEYWORDS, Schema, SchemaError, sub_schemas
+from toolplan.schema import Schema, SchemaError, idle_keywords
 
 ApprovalRule: TypeAlias = OneOf["always", "when-needed"]
 
@@ -233,15 +232,14 @@ def _schema(given: object, keys: Keys) -> Json:
     if not isinstance(given, Mapping):
         raise PolicyError(f"{keys[-1]!r} is not a JSON Schema.", keys)
     try:
-        loaded = Schema.load(_json(cast("object", given), keys))
+        raw = _json(cast("object", given), keys)
+        loaded = Schema.load(raw)
         if not loaded.is_whole:
             raise PolicyError(f"{keys[-1]!r} has a pattern that cannot be used.", keys)
     except SchemaError as error:
         raise PolicyError(f"{keys[-1]!r} is not a usable JSON Schema: {error}.", keys) from None
-    for word in (word for node in sub_schemas(loaded.document) for word in node):
-        if word not in KEYWORDS and not word.startswith("x-"):
-            message = f"{keys[-1]!r} has an unknown keyword, which every value passes: {word!r}."
-            raise PolicyError(message, keys, did_you_mean(near(word, KEYWORDS)))
+    for _, what, help_ in idle_keywords(raw):
+        raise PolicyError(f"{keys[-1]!r} {what}.", keys, help_)
     return loaded.document
 
 

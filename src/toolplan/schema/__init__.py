@@ -8,7 +8,6 @@ another; where nothing is declared, the verdict is `UNKNOWN`.
 from toolplan.schema._document import ALL_TYPES as ALL_TYPES
 from toolplan.schema._document import ANNOTATIONS as ANNOTATIONS
 from toolplan.schema._document import APPLIES as APPLIES
-from toolplan.schema._document import KEYWORDS as KEYWORDS
 from toolplan.schema._document import JsonType as JsonType
 from toolplan.schema._document import SchemaError as SchemaError
 from toolplan.schema._document import flat as flat
@@ -18,6 +17,7 @@ from toolplan.schema._document import tool_without_words as tool_without_words
 from toolplan.schema._document import types_stated as types_stated
 from toolplan.schema._document import value_types as value_types
 from toolplan.schema._example import NoExample as NoExample
+from toolplan.schema._idle import idle_keywords as idle_keywords
 from toolplan.schema._schema import Absent as Absent
 from toolplan.schema._schema import Schema as Schema
 from toolplan.schema._schema import Violation as Violation

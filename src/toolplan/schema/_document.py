@@ -13,6 +13,7 @@ from functools import reduce
 from typing import Any, Final, Literal, TypeAlias, get_args
 
 from toolplan.base.errors import ToolplanError
+from toolplan.plan.model import escape_pointer
 from toolplan.plan.path import Json, copied
 
 MAX_NODES: Final = 50_000
@@ -138,25 +139,27 @@ def sub_schemas(node: Json) -> Iterator[dict[str, Json]]:
         current = pending.pop()
         if isinstance(current, dict):
             yield current
-            pending.extend(_held(current, _KEYWORDS))
+            pending.extend(part for _, part in held(current))
+
+
+def held(node: dict[str, Json], keywords: Set[str] = _KEYWORDS) -> Iterator[tuple[str, Json]]:
+    """Yield the schemas that `node` has under `keywords`, each with the pointer to it."""
+    for keyword, value in node.items():
+        if keyword not in keywords:
+            continue
+        if keyword in _NAMED:
+            parts = value.items() if isinstance(value, dict) else ()
+        else:
+            parts = enumerate(value) if isinstance(value, list) else ()
+            if not isinstance(value, list):
+                yield f"/{keyword}", value
+        for name, part in parts:
+            yield f"/{keyword}/{escape_pointer(str(name))}", part
 
 
 def in_place(node: dict[str, Json]) -> Iterator[Json]:
     """Yield the sub-schemas of `node` that apply to the same value, without `$ref`."""
-    return _held(node, _IN_PLACE)
-
-
-def _held(node: dict[str, Json], keywords: Set[str]) -> Iterator[Json]:
-    """Yield the schemas that `node` has under `keywords`."""
-    for name, value in node.items():
-        if name not in keywords:
-            continue
-        if name in _NAMED:
-            yield from value.values() if isinstance(value, dict) else ()
-        elif isinstance(value, list):
-            yield from value
-        else:
-            yield value
+    return (part for _, part in held(node, _IN_PLACE))
 
 
 def _bound(raw: Json) -> None:

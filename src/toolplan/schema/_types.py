@@ -6,6 +6,7 @@ case that it does not know is never an error.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from enum import Enum
 from functools import lru_cache
 from typing import Any, Final, TypeAlias
@@ -359,27 +360,83 @@ def _undecided(schema: Schema, node: Json, value: Json) -> str | None:
     if not isinstance(node, dict):
         return None
     types = frozenset(value_types(value))
-    for keyword, stated in node.items():
+    for keyword in node:
         applies = APPLIES.get(keyword, types)
         if not types & applies and not node.keys() & {"type", "const", "enum"}:
             return keyword
-        match keyword, stated, value:
-            case "allOf", list(), _:
-                found = next((f for part in stated if (f := _undecided(schema, part, value))), None)
-            case (("anyOf" | "oneOf"), list(), _):
-                parts = [part for part in stated if isinstance(part, bool | dict)]
-                fitting = [part for part in parts if schema.part(part).is_valid(value)]
-                by = [_undecided(schema, part, value) for part in fitting]
-                found = by[0] if by and all(by) else None
-            case "properties", dict(), dict():
-                there = [(part, value[name]) for name, part in stated.items() if name in value]
-                by = [_undecided(schema, part, inner) for part, inner in there]
-                found = next(filter(None, by), None if there or not stated else keyword)
-            case "items", dict(), list():
-                by = [_undecided(schema, stated, each) for each in value]
-                found = next(filter(None, by), None)
-            case _:
-                found = None
+        parts = _applied(schema, keyword, node, value)
+        by = [_undecided(schema, part, each) for part, each in parts or ()]
+        if keyword in _SOME_DECIDE:
+            found = by[0] if by and all(by) else None
+        else:
+            found = keyword if parts == [] else next(filter(None, by), None)
         if found is not None:
             return found
     return None
+
+
+_SOME_DECIDE: Final = ("anyOf", "oneOf", "contains")
+"""Keywords whose value passes by one part that decides."""
+
+
+def _applied(
+    schema: Schema, keyword: str, node: dict[str, Json], value: Json
+) -> list[tuple[Json, Json]] | None:
+    """Return the parts of a keyword that `value` passes, each with the value that passes it.
+
+    None where the keyword decides by itself, as a bound does; empty where no part was tried.
+    """
+    stated: Any = node[keyword]
+    match keyword, value:
+        case "allOf", _:
+            return [(part, value) for part in stated]
+        case (("anyOf" | "oneOf"), _):
+            return [(part, value) for part in stated if schema.part(part).is_valid(value)]
+        case "$ref", _:
+            return [(schema.target(stated), value)]
+        case "not", _ if isinstance(node["not"], dict) and stated.keys() == {"not"}:
+            return [(stated["not"], value)]
+        case "if", _:
+            holds = schema.part(stated).is_valid(value)
+            branch = (node.get("then" if holds else "else"), value)
+            return [(stated, value), branch] if holds else [branch]
+        case "contains", list():
+            return [(stated, each) for each in value if schema.part(stated).is_valid(each)] or None
+        case "prefixItems", list():
+            return list(zip(stated, value, strict=False))
+        case "items", list():
+            first: Any = node.get("prefixItems", [])
+            return [(stated, each) for each in value[len(first) :]] or None
+        case _, dict():
+            return _applied_to_fields(keyword, node, value)
+        case _:
+            return None
+
+
+def _applied_to_fields(
+    keyword: str, node: dict[str, Json], value: dict[str, Json]
+) -> list[tuple[Json, Json]] | None:
+    stated: Any = node[keyword]
+    match keyword:
+        case "properties" if stated:
+            return [(part, value[name]) for name, part in stated.items() if name in value]
+        case "dependentSchemas" if stated:
+            return [(part, value) for name, part in stated.items() if name in value]
+        case "patternProperties":
+            pairs = [(part, value[n]) for p, part in stated.items() for n in _matching(p, value)]
+            return pairs or (None if "additionalProperties" in node else [])
+        case "additionalProperties":
+            known: Any = node.get("properties", {})
+            patterns: Any = node.get("patternProperties", {})
+            named = {n for pattern in patterns for n in _matching(pattern, value)}.union(known)
+            return [(stated, each) for n, each in value.items() if n not in named] or None
+        case "propertyNames":
+            return [(stated, name) for name in value] or None
+        case _:
+            return None
+
+
+def _matching(pattern: str, names: Iterable[str]) -> list[str]:
+    """Return the names that a pattern of `patternProperties` is about."""
+    fits = Schema.load({"type": "string", "pattern": pattern}).is_valid
+    return [name for name in names if fits(name)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import typing
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from decimal import Decimal
 from functools import partial
 from types import MappingProxyType
 from typing import Annotated, Any, Final, Literal, TypeAlias, cast, overload
@@ -214,6 +215,9 @@ def _call(
     functions = (function, type(function).__call__)
     is_async = any(inspect.iscoroutinefunction(each) for each in functions)
     folds = returned is not None and _folds_keys(returned.core_schema)
+    folds_arguments = _folds_keys(parameters.core_schema)
+    takes_floats = "'float'" in repr(parameters.core_schema)
+    gives_floats = returned is not None and "'float'" in repr(returned.core_schema)
     threads = threads_of(str(getattr(function, "__module__", "")) or "python")
 
     async def call(arguments: Arguments) -> Json:
@@ -222,16 +226,22 @@ def _call(
             read = parameters.validate_python(ArgsKwargs((), dict(arguments)))
         except ValidationError as error:
             raise ToolError(f"The arguments do not fit: {_shown_errors(error)}") from error
+        if folds_arguments and _loses_keys(arguments, read, folds_arguments):
+            raise ToolError("The arguments do not fit: two keys of an object are read as one.")
+        if takes_floats and (number := _rounded(arguments, read)) is not None:
+            raise ToolError(f"The arguments do not fit: {number} is more than a float keeps.")
         made = partial(function, **read, **given)
         result = made() if is_async else await run_in_thread(made, threads)
         if inspect.isawaitable(result):
             result = await cast("Awaitable[object]", result)
-        return _plain(result, returned, folds)
+        return _plain(result, returned, folds, gives_floats)
 
     return call
 
 
-def _plain(result: object, returned: TypeAdapter[object] | None, folds: bool) -> Json:
+def _plain(
+    result: object, returned: TypeAdapter[object] | None, folds: bool, has_floats: bool
+) -> Json:
     """Return `result` as plain JSON; NaN and infinities become null."""
     try:
         if returned is None:
@@ -240,6 +250,9 @@ def _plain(result: object, returned: TypeAdapter[object] | None, folds: bool) ->
             valid = returned.validate_python(result, by_alias=True, by_name=True)
             if _loses_keys(result, valid, folds):
                 raise ResultUnusable(_SAME_KEYS, result)
+            if has_floats and (number := _rounded(result, valid)) is not None:
+                said = f"{number} is more than a float keeps; declare int or Decimal"
+                raise ResultUnusable(f"The result is not what the tool declares: {said}.", result)
             text = returned.dump_json(valid, by_alias=True)
     except ValidationError as error:
         raise ResultUnusable(
@@ -304,6 +317,23 @@ def _loses_keys(result: object, valid: object, folds: bool) -> bool:
     return any(
         _loses_keys(raw, read, folds) for raw, read in pairs if not isinstance(raw, _SCALARS)
     )
+
+
+def _rounded(raw: object, read: object) -> int | Decimal | None:
+    """Return a number in `raw` that its type hint reads as another one, None where there is none.
+
+    A decimal that a float writes with the same digits is the same number.
+    """
+    pairs: Iterable[tuple[object, object]] = ()
+    if isinstance(read, float) and isinstance(raw, int | Decimal):
+        kept = read if isinstance(raw, int) else Decimal(repr(read))
+        return None if raw == kept else raw
+    if isinstance(raw, Mapping):
+        pairs = _members(cast("Mapping[object, object]", raw), read)
+    elif isinstance(raw, list | tuple) and isinstance(read, list | tuple):
+        pairs = zip(cast("list[object]", raw), cast("list[object]", read), strict=False)
+    found = (_rounded(*pair) for pair in pairs)
+    return next((each for each in found if each is not None), None)
 
 
 def _members(raw: Mapping[object, object], read: object) -> Iterator[tuple[object, object]]:

@@ -27,8 +27,10 @@ class InexactJson(ValueError):
     """The text is JSON but for a value that nothing can keep: NaN, an infinity, a key twice."""
 
 
-def read_json(text: str | bytes) -> Json:
+def read_json(text: str | bytes, *, every_digit: bool = False) -> Json:
     """Return the value of a JSON text, in any encoding of Unicode.
+
+    With `every_digit`, a fraction must keep all of its digits, as those of a plan do.
 
     Raises:
         InexactJson: it has NaN or an infinity in it, a number too large or too small to be kept, or
@@ -37,7 +39,10 @@ def read_json(text: str | bytes) -> Json:
         RecursionError: it is nested too deeply.
     """
     return json.loads(
-        text, parse_constant=_refuse_constant, parse_float=_kept, object_pairs_hook=_unique
+        text,
+        parse_constant=_refuse_constant,
+        parse_float=_exact if every_digit else _kept,
+        object_pairs_hook=_unique,
     )
 
 
@@ -92,6 +97,13 @@ def _kept(text: str) -> float:
         if said in (Decimal(repr(number)), rounded):
             return number
     raise InexactJson(f"JSON with {text[:60]} in it, which a number of 64 bits does not keep")
+
+
+def _exact(text: str) -> float:
+    number = _kept(text)
+    if number and Decimal(text) != Decimal(repr(number)):
+        raise InexactJson(f"JSON with {text[:60]} in it, whose last digits would be lost")
+    return number
 
 
 def _unique(pairs: list[tuple[str, Json]]) -> dict[str, Json]:

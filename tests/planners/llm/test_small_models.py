@@ -194,6 +194,20 @@ def test_two_calls_of_one_tool_get_ids_of_their_own() -> None:
     assert len(model.requests) == 1
 
 
+@pytest.mark.parametrize(
+    ("twice", "code"),
+    [
+        ('"country": "Norway", "country": "Peru"', "duplicate-key"),
+        ('"country": "Norway", "limit": 0.12345678901234567890', "bad-number"),
+    ],
+)
+def test_ids_are_not_given_where_a_value_would_be_lost(twice: str, code: str) -> None:
+    both = drafted(customers(country="Norway"), customers(country="Peru"))
+    asked, _ = asked_of("customers in Norway", both.replace('"country": "Norway"', twice))
+    assert asked.plan is None
+    assert code in [each.code for each in asked.attempts[0].diagnostics]
+
+
 def test_a_repeated_id_that_a_step_refers_to_is_an_error() -> None:
     step = orders(customer_id="${list_customers[0].id}")
     both = drafted(customers(country="Norway"), customers(country="Peru"), step)

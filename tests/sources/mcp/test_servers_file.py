@@ -35,6 +35,17 @@ def test_tools_may_be_left_out(entry: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize(
+    ("stated", "names"), [(True, []), (False, ["it"]), (None, ["it"]), ("true", None), (1, None)]
+)
+def test_a_server_may_be_left_out(stated: object, names: list[str] | None) -> None:
+    if names is not None:
+        assert [*read(it={"command": "x", "disabled": stated})] == names
+        return
+    with pytest.raises(ToolObjectError, match=r"it\.disabled"):
+        read(it={"command": "x", "disabled": stated})
+
+
+@pytest.mark.parametrize(
     ("stated", "transport"),
     [
         (None, "streamable-http"),

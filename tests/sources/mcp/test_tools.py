@@ -95,6 +95,15 @@ def test_a_tool_that_the_configuration_disables_is_not_offered(tmp_path: Path) -
         assert source.refused == ()
 
 
+def test_a_misspelt_name_of_a_disabled_tool_is_reported(tmp_path: Path) -> None:
+    started = Scripted(tmp_path, pages=one_page(listed_tool("look_up"), listed_tool("drop_all")))
+    server = replace(started.server(), disabled_tools=("drop_al", "absent"))
+    with connected({"it": server}) as source:
+        assert list(source.toolbox()) == ["it.look_up", "it.drop_all"]
+        (refused,) = source.refused
+    assert (refused.tool, "Did you mean 'drop_all'" in refused.reason) == ("drop_al", True)
+
+
 def test_pages_are_read_to_the_end(tmp_path: Path) -> None:
     pages = {
         "": {"tools": [listed_tool("a")], "nextCursor": "2"},

@@ -20,7 +20,15 @@ from msgspec.structs import replace
 from toolplan.plan.path import Json
 from toolplan.schema.tool import ToolError
 from toolplan_openapi._document import Node, Place, Unusable, free_name
-from toolplan_openapi._parameters import Pair, Writing, query_pairs, read_writing
+from toolplan_openapi._parameters import (
+    Pair,
+    Writing,
+    add_pairs,
+    has_default,
+    is_left_out,
+    read_writing,
+    refused,
+)
 from toolplan_openapi._schemas import MEANING, Schemas, Use
 
 Part: TypeAlias = tuple[str, tuple[str | None, bytes, str | None]]
@@ -44,13 +52,17 @@ FILE: Final[dict[str, Json]] = {
 """The schema of an argument that is a file."""
 
 
-def _parts(name: str, value: Json, is_a_file: bool, types: Mapping[str, str]) -> Iterator[Part]:
-    stated, is_deep = types.get(name), isinstance(value, dict | list)
+def _parts(writing: Writing, value: Json, is_a_file: bool, stated: str | None) -> Iterator[Part]:
+    name, is_deep = writing.name, isinstance(value, dict | list)
     if isinstance(value, list) and (
         is_a_file or not any(isinstance(each, dict | list) for each in value)
     ):
+        if not value or None in value:
+            raise refused(writing, "an empty list, or null in one, cannot be said in parts")
         for each in value:
-            yield from _parts(name, each, is_a_file, types)
+            yield from _parts(writing, each, is_a_file, stated)
+    elif is_left_out(writing, value):
+        return
     elif is_a_file and isinstance(value, dict):
         kind = str(value.get("media_type") or stated or "application/octet-stream")
         content = str(value.get("text", "")).encode()
@@ -61,7 +73,8 @@ def _parts(name: str, value: Json, is_a_file: bool, types: Mapping[str, str]) ->
             raise ToolError(f"The file {name!r} is not in base64.") from None
         yield name, (str(value["filename"]), content, kind)
     else:
-        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        is_text = isinstance(value, str) and not is_json(stated or "")
+        text = str(value) if is_text else json.dumps(value, ensure_ascii=False)
         kind = stated or ("application/json" if is_deep else None)
         yield name, (None, text.encode(), kind)
 
@@ -76,6 +89,7 @@ _KINDS: Final[Mapping[Kind, re.Pattern[str]]] = {
     "text": re.compile(r"text/plain(?:;.*)?", re.IGNORECASE),
 }
 """The media types of bodies that are written, those that are preferred first."""
+CHARSET: Final = re.compile(r";\s*charset\s*=\s*[\"']?([^\s;\"']+)", re.IGNORECASE)
 _SUCCESS: Final = re.compile(r"2(?:\d\d|XX)", re.IGNORECASE)
 _WITHOUT_CONTENT: Final = ("204", "205", "304")
 _OF_A_PLAIN_OBJECT: Final = frozenset({
@@ -124,20 +138,37 @@ class Body(Struct, frozen=True):
                 value = given if self.whole else fields
                 return json.dumps(value, ensure_ascii=False).encode(), self.media_type
             case "text":
-                return str(given).encode(), self.media_type
+                return _in_charset(str(given), self.media_type), self.media_type
             case "form":
                 pairs: list[Pair] = []
                 for name, each in fields.items():
                     if name not in self.writings:
                         raise ToolError(f"The argument {name!r} is not in the form's schema.")
-                    pairs += query_pairs(self.writings[name], each)
+                    add_pairs(pairs, self.writings[name], each, self.writings.keys() - {name})
                 return "&".join(f"{n}={text}" for n, text in pairs).encode(), self.media_type
             case "multipart":
-                files, types = self.files, self.types
-                parts = [part for n in fields for part in _parts(n, fields[n], n in files, types)]
+                parts = [
+                    part
+                    for name, each in fields.items()
+                    for part in _parts(
+                        self.writings.get(name, Writing(name, name, "form", explode=True)),
+                        each,
+                        name in self.files,
+                        self.types.get(name),
+                    )
+                ]
                 # an address is needed to make a request; this one is never sent
                 made = httpx2.Request("POST", "http://localhost/", files=parts)
                 return made.read(), made.headers["Content-Type"]
+
+
+def _in_charset(text: str, media_type: str) -> bytes:
+    """Return a text in the encoding that its media type names."""
+    found = CHARSET.search(media_type)
+    try:
+        return text.encode("utf-8" if found is None else found[1])
+    except (LookupError, UnicodeEncodeError):
+        raise ToolError(f"The text cannot be sent as {media_type}.") from None
 
 
 def is_json(media_type: str) -> bool:
@@ -157,7 +188,7 @@ def read_body(schemas: Schemas, place: Place, taken: set[str]) -> Body | None:
             plain = None if kind == "text" else _plain_object(media.at("schema"), taken)
             if plain is not None:
                 made = _of_fields(schemas, kind, stated, plain, needed)
-                return _with_encoding(made, media.at("encoding"), plain[0])
+                return _with_encoding(made, media.at("encoding"), plain)
             if kind in ("json", "text"):
                 name = "body" if "body" not in taken else free_name("request_body", taken)
                 node: Json = {"type": "string"} if kind == "text" else {}
@@ -252,19 +283,22 @@ def _of_fields(schemas: Schemas, kind: Kind, stated: str, plain: _Plain, needed:
     )
 
 
-def _with_encoding(body: Body, encoding: Place, properties: Mapping[str, Place]) -> Body:
+def _with_encoding(body: Body, encoding: Place, plain: _Plain) -> Body:
     """Return a form as `encoding` has it, or an upload whose files take a name and a content."""
-    if body.kind == "form":
-        writings: dict[str, Writing] = {}
-        for name in properties:
-            each = encoding.at(name)
-            writings[name] = replace(
-                read_writing(each, name, "query"),
-                as_json=is_json(each.text("contentType")),
-                objects_as_json=not each.node.keys() & {"style", "explode"},
-            )
-        return replace(body, writings=writings)
     if body.kind == "json":
+        return body
+    properties, required, _ = plain
+    writings: dict[str, Writing] = {}
+    for name, place in properties.items():
+        each = encoding.at(name)
+        writings[name] = replace(
+            read_writing(each, name, "query"),
+            as_json=is_json(each.text("contentType")),
+            objects_as_json=not each.node.keys() & {"style", "explode"},
+            differs_without=name in required or has_default(place),
+        )
+    body = replace(body, writings=writings)
+    if body.kind == "form":
         return body
     nodes, types, files = dict(body.schemas), dict[str, str](), set[str]()
     for name, place in properties.items():

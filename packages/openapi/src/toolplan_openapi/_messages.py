@@ -6,20 +6,19 @@ import json
 import re
 from collections.abc import Mapping
 from typing import Final
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 from toolplan.plan.path import Json
 from toolplan.schema.tool import Arguments, OutcomeUnknown, ToolError
 from toolplan.tools.replies import InexactJson, page_title, read_json
 from toolplan_openapi._addresses import Origin
-from toolplan_openapi._bodies import is_json
+from toolplan_openapi._bodies import CHARSET, is_json
 from toolplan_openapi._http import Credentials, Request, Response
 from toolplan_openapi._operations import Operation
-from toolplan_openapi._parameters import Pair, header_text, path_text, query_pairs
+from toolplan_openapi._parameters import Pair, add_pairs, header_text, is_left_out, path_text
 from toolplan_openapi._schemas import shortened
 
 _VARIABLE: Final = re.compile(r"\{([^{}]*)\}")
-_CHARSET: Final = re.compile(r";\s*charset\s*=\s*[\"']?([^\s;\"']+)", re.IGNORECASE)
 _KEPT: Final = "/:@!$&'()*+,;=%"
 """Characters of a template that are sent as they are."""
 
@@ -45,19 +44,16 @@ def request_of(
             value = arguments.get(each.argument)
             if each.spot == "path":
                 in_path[each.name] = path_text(each, value)
-            elif value is None:
+            elif is_left_out(each, value):
                 continue
             elif each.spot == "header":
                 headers.append((each.name, header_text(each, value)))
             else:
-                written = query_pairs(each, value)
-                taken = {name for name, _ in (*secret[each.spot], *pairs[each.spot])}
-                if clash := taken & {name for name, _ in written}:
-                    raise ToolError(
-                        f"The argument {each.argument!r} cannot be sent: {min(clash)!r} in it is "
-                        "another parameter."
-                    )
-                pairs[each.spot] += written
+                others = {
+                    p.name for p in operation.parameters if p.spot == each.spot and p is not each
+                }
+                others |= {unquote(name) for name, _ in secret[each.spot]}
+                add_pairs(pairs[each.spot], each, value, others)
         content = media_type = None
         if operation.body is not None:
             elsewhere = {each.argument for each in operation.parameters}
@@ -140,7 +136,7 @@ def _value(response: Response, media: tuple[str, ...]) -> Json:
     """Return the content of a response, as JSON or as text."""
     stated = response.headers.get("content-type", "")
     kind = stated.partition(";")[0].strip().lower()
-    found = _CHARSET.search(stated)
+    found = CHARSET.search(stated)
     charset = "utf-8" if found is None else found[1]
     declared = any(map(is_json, media))
     is_declared = kind in media or "*/*" in media or f"{kind.partition('/')[0]}/*" in media

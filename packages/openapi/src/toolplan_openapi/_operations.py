@@ -146,8 +146,13 @@ class _Reader:
         stated = (*item.at("parameters").each(), *place.at("parameters").each())
         parameters, key_header = read_parameters(schemas, stated, self._secret)
         in_path = {each.name for each in parameters if each.spot == "path"}
-        if unsaid := [name for name in _VARIABLE.findall(path) if name not in in_path]:
+        named = _VARIABLE.findall(path)
+        if unsaid := [name for name in named if name not in in_path]:
             raise Unusable(place.pointer, f"No parameter says what {unsaid[0]!r} in its path is.")
+        for name in sorted(in_path.difference(named)):  # no argument: it would not be sent
+            message = f"Its parameter {name!r} is not in its path, and no argument."
+            self._faults.append(Fault(place.pointer, message))
+        parameters = tuple(p for p in parameters if p.spot != "path" or p.name in named)
         body = None
         if method not in ("get", "head", "options"):
             taken = {each.argument for each in parameters}

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Final, Literal, TypeAlias
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 from msgspec import Struct
 from msgspec.structs import asdict, replace
@@ -52,7 +52,8 @@ class Writing(Struct, frozen=True):
     `argument` is its name among the tool's arguments, `name` the one on the wire. `as_json` stands
     for a parameter that takes JSON text; `style` and `explode` mean nothing then. With
     `objects_as_json` that holds for objects only, as forms have it by default. `reserved` leaves
-    some characters as they are (`allowReserved`).
+    some characters as they are (`allowReserved`). `differs_without` says that leaving it out is not
+    the same as null: it is required, or the service has another default.
     """
 
     argument: str
@@ -62,6 +63,7 @@ class Writing(Struct, frozen=True):
     as_json: bool = False
     objects_as_json: bool = False
     reserved: bool = False
+    differs_without: bool = False
 
 
 def path_text(writing: Writing, value: Json) -> str:
@@ -70,7 +72,7 @@ def path_text(writing: Writing, value: Json) -> str:
         return _segment(writing, _json_text(value))
     texts = _texts(writing, value, _segment)
     if not texts:
-        raise _refused(writing, f"{json_type(value)} without elements cannot stand in a path")
+        raise refused(writing, f"{json_type(value)} without elements cannot stand in a path")
     match writing.style:
         case "label":
             return "." + ("." if writing.explode else ",").join(texts)
@@ -84,32 +86,58 @@ def path_text(writing: Writing, value: Json) -> str:
             return ",".join(texts)
 
 
+def is_left_out(writing: Writing, value: Json) -> bool:
+    """Return whether a value is null, which no text says: the parameter is left out."""
+    if value is None and writing.differs_without:
+        raise refused(
+            writing, "null would be left out, and the service needs a value or has its own"
+        )
+    return value is None
+
+
 def query_pairs(writing: Writing, value: Json) -> list[Pair]:
     """Return the pairs of a parameter in a query or a form, percent-encoded; none for null."""
     name = _encoded(writing, writing.name)
-    if value is None:
+    if is_left_out(writing, value):
         return []
     if writing.as_json or (writing.objects_as_json and isinstance(value, dict)):
         return [(name, _encoded(writing, _json_text(value)))]
     if writing.style == "deepObject" and isinstance(value, dict | list):
-        return list(_deep(writing, name, value, 0))
+        return _some(writing, list(_deep(writing, name, value, 0)))
     if not isinstance(value, dict | list):
         return [(name, _encoded(writing, value))]
     if not writing.explode:
         texts = _texts(writing, value, _scalar)
         if texts == [""]:
-            raise _refused(writing, "a list of one empty text would look like an empty list")
+            raise refused(writing, "a list of one empty text would look like an empty list")
         delimiter, between = _DELIMITERS.get(writing.style, (",", ","))
         # an encoded comma differs from one between elements; of the others both are encoded
         apart = writing.style == "form" and not writing.reserved
         if not apart and any(delimiter in text for text in texts):
-            raise _refused(writing, f"the {delimiter!r} in it would look like one between elements")
+            raise refused(writing, f"the {delimiter!r} in it would look like one between elements")
         return [(name, between.join(_encoded(writing, text) for text in texts))]
     if isinstance(value, dict):
-        return [(_encoded(writing, k), _encoded(writing, v)) for k, v in value.items()]
-    if not value:
-        raise _refused(writing, "an empty list would look like none")
-    return [(name, _encoded(writing, each)) for each in value]
+        pairs = [(_encoded(writing, k), _encoded(writing, v)) for k, v in value.items()]
+    else:
+        pairs = [(name, _encoded(writing, each)) for each in value]
+    return _some(writing, pairs)
+
+
+def add_pairs(
+    pairs: list[Pair], writing: Writing, value: Json, others: Collection[str] = ()
+) -> None:
+    """Add the pairs of a parameter to those before it; `others` are names of further parameters."""
+    taken = {*others, *(unquote(name) for name, _ in pairs)}
+    written = query_pairs(writing, value)
+    if clash := taken & {unquote(name) for name, _ in written}:
+        raise refused(writing, f"{min(clash)!r} in it is another parameter")
+    pairs += written
+
+
+def _some(writing: Writing, pairs: list[Pair]) -> list[Pair]:
+    if not pairs:
+        raise refused(writing, "an empty list or object would look like none")
+    return pairs
 
 
 def header_text(writing: Writing, value: Json) -> str:
@@ -118,13 +146,17 @@ def header_text(writing: Writing, value: Json) -> str:
         text = _json_text(value)
     else:
         parts = _texts(writing, value, _scalar)
-        if len(parts) > 1 and any("," in part for part in parts):
-            raise _refused(writing, "a comma in it would look like one between elements")
+        if isinstance(value, dict | list) and any("," in p or p != p.strip(" \t") for p in parts):
+            raise refused(writing, "a comma or a blank in it would look like one between elements")
+        if isinstance(value, dict) and writing.explode and any("=" in key for key in value):
+            raise refused(writing, "the '=' in a key would look like the end of the key")
+        if parts == [""] and isinstance(value, list):
+            raise refused(writing, "a list of one empty text would look like an empty list")
         text = ",".join(parts)
     if text != text.strip(" \t"):
-        raise _refused(writing, "the space at its end would be lost in a header")
+        raise refused(writing, "the space at its end would be lost in a header")
     if _NOT_IN_A_HEADER.search(text) or not text.isascii():
-        raise _refused(writing, "it holds a character that cannot stand in a header")
+        raise refused(writing, "it holds a character that cannot stand in a header")
     return text
 
 
@@ -144,9 +176,9 @@ def _texts(writing: Writing, value: Json, text: Callable[[Writing, Json], str]) 
 def _segment(writing: Writing, value: Json) -> str:
     text = _scalar(writing, value)
     if not text:
-        raise _refused(writing, "an empty text cannot stand in a path")
+        raise refused(writing, "an empty text cannot stand in a path")
     if _OUT_OF_PLACE.search(text) or text in (".", ".."):
-        raise _refused(writing, "it could lead out of its place in the path (ARG_PATH)")
+        raise refused(writing, "it could lead out of its place in the path (ARG_PATH)")
     encoded = quote(text, safe="")
     # a dot separates the elements of a label
     return encoded.replace(".", "%2E") if writing.style == "label" else encoded
@@ -154,17 +186,17 @@ def _segment(writing: Writing, value: Json) -> str:
 
 def _deep(writing: Writing, name: str, value: Json, level: int) -> Iterator[Pair]:
     if level > _MOST_LEVELS:
-        raise _refused(writing, f"it is nested deeper than {_MOST_LEVELS}")
+        raise refused(writing, f"it is nested deeper than {_MOST_LEVELS}")
     match value:
+        case dict() | list() if not value:
+            raise refused(writing, "an empty list or object would look like none")
         case dict():
             for key, inner in value.items():
                 if "[" in key or "]" in key:
-                    raise _refused(writing, f"the key {key!r} has a bracket")
+                    raise refused(writing, f"the key {key!r} has a bracket")
                 inner_name = f"{name}%5B{_encoded(writing, key)}%5D"
                 yield from _deep(writing, inner_name, inner, level + 1)
         case list():
-            if not value:
-                raise _refused(writing, "an empty list would look like none")
             for at, inner in enumerate(value):
                 yield from _deep(writing, f"{name}%5B{at}%5D", inner, level + 1)
         case None:
@@ -186,14 +218,15 @@ def _scalar(writing: Writing, value: Json) -> str:
         case int() | float():
             return _json_text(value)
         case _:
-            raise _refused(writing, f"it cannot say {json_type(value)} here")
+            raise refused(writing, f"it cannot say {json_type(value)} here")
 
 
 def _json_text(value: Json) -> str:
     return json.dumps(value, ensure_ascii=True, separators=(",", ":"))
 
 
-def _refused(writing: Writing, why: str) -> ToolError:
+def refused(writing: Writing, why: str) -> ToolError:
+    """Return the error of a value that a request cannot say."""
     return ToolError(f"The argument {writing.argument!r} cannot be sent: {why}.")
 
 
@@ -264,7 +297,13 @@ def _read(schemas: Schemas, place: Place) -> Parameter | None:
     else:
         raise Unusable(place.pointer, "Its content is of a kind that is not written here.")
     argument = _argument(schemas, place, schema)
+    writing = replace(writing, differs_without=required or has_default(schema))
     return Parameter(**asdict(writing), spot=spot, required=required, schema=argument)
+
+
+def has_default(schema: Place) -> bool:
+    """Return whether a schema states a default other than null."""
+    return (schema.node | schema.followed().node).get("default") is not None
 
 
 def read_writing(place: Place, name: str, spot: Spot) -> Writing:

@@ -17,6 +17,7 @@ from typing import Final, NamedTuple
 from toolplan.dates import DateRange, Times
 from toolplan.plan.path import Json
 from toolplan.schema import JsonType, Schema, at, elements, types_of, value_types
+from toolplan.tools.replies import read_json
 
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]{0,17})(?:\.[0-9]{1,17})?")
 _NO_LIST = re.compile(r"[^\[\]{},;|\n]*")
@@ -98,13 +99,9 @@ def _spellings(value: Json, schema: Schema) -> Iterator[Json]:
 
 def _of_json(text: str) -> Iterator[Json]:
     try:
-        yield json.loads(text, parse_constant=_refuse)
+        yield read_json(text, every_digit=True)
     except (ValueError, RecursionError):
         return
-
-
-def _refuse(name: str) -> Json:
-    raise ValueError(f"{name} is not JSON")
 
 
 def _listed(schema: Schema) -> Iterator[str]:

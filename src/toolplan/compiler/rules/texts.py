@@ -112,7 +112,7 @@ _WRAPPERS: Final = frozenset(("output", "outputs", "result", "results"))
 
 @rule(Severity.WARNING)
 def unread_reference(context: PlanContext) -> Iterator[Problem]:
-    """A text looks like a reference in another notation, and is sent as it stands.
+    """A text looks like a reference in another notation, or in a key, and is sent as it stands.
 
     References are written `${id.path}`. `{{id.path}}`, `$id.path`, `<id.path>`, `{id.path}`,
     `#id.path` and `%(id)s` are text, and the tool gets them letter for letter. It is reported where
@@ -123,6 +123,12 @@ def unread_reference(context: PlanContext) -> Iterator[Problem]:
 
     How to fix: write `${ticket.assignee}`. If the text is meant as it stands, rename the step.
     """
+    for call in context.calls if "${" in context.text else ():
+        for _, pointer, value in call.values:
+            for place, key in _keys(value, pointer):
+                if (read := _IN_A_KEY.search(key)) is not None and read[1] in context.steps:
+                    message = f"{read[0]!r} is text in a key: it is not replaced there."
+                    yield call.problem(message, place, "Make the object in a step, with a tool.")
     texts: list[tuple[str, Json, Step | None]] = []
     if any(hint in context.text for hint in _HINTS):
         listed = context.constants(literal_only=False)
@@ -139,6 +145,17 @@ def unread_reference(context: PlanContext) -> Iterator[Problem]:
                 step and step.id,
                 f"Write it as `{_canonical(context, found, step)}`.",
             )
+
+
+_IN_A_KEY: Final = re.compile(r"\$\{([A-Za-z0-9_][\w-]{0,63})[^{}]*\}")
+
+
+def _keys(value: Value | Json, pointer: str) -> Iterator[tuple[str, str]]:
+    for key, inner in members(bare(value)):
+        place = pointer + join_pointer((key,))
+        if isinstance(key, str):
+            yield place, key
+        yield from _keys(inner, place)
 
 
 def _spelled(text: str, context: PlanContext, step: Step | None) -> re.Match[str] | None:

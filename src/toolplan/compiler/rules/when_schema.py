@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from typing import Final
 
@@ -11,27 +12,23 @@ from msgspec import Struct
 from toolplan import schema as schemas
 from toolplan.compiler.rules._context import PlanContext, Problem
 from toolplan.compiler.rules._rule import rule
-from toolplan.plan.diagnostics import suggest
-from toolplan.plan.model import Literal, When, escape_pointer
+from toolplan.plan.model import RESERVED_IDS, Literal, When, all_text, escape_pointer
 from toolplan.plan.path import EVERY, Json, Path
 from toolplan.schema import (
     ALL_TYPES,
     ANNOTATIONS,
     APPLIES,
-    KEYWORDS,
     JsonType,
     Schema,
     SchemaError,
     Verdict,
+    idle_keywords,
 )
 from toolplan.schema._schema import ARTICLE
 
 _EXAMPLE: Final = 'Write a schema that the value must fit: {"const": true}, {"minItems": 1} …'
-_FORMATS: Final = frozenset(
-    ("date", "time", "date-time", "duration", "email", "idn-email", "hostname", "idn-hostname",
-     "ipv4", "ipv6", "uri", "uri-reference", "iri", "iri-reference", "uuid", "uri-template",
-     "json-pointer", "relative-json-pointer", "regex")
-)  # fmt: skip
+_FIXED: Final = "A condition is fixed: compare in a step with `sql`, or a tool, and ask its result."
+_REFERENCE: Final = re.compile(r"(?:\$\{|\{\{)\s*([A-Za-z0-9_][\w-]{0,63})")
 _DEEPEST: Final = 40
 _LONGEST_SHOWN: Final = 60
 
@@ -50,16 +47,26 @@ def when_schema(context: PlanContext) -> Iterator[Problem]:
 
     `when` is `{"value": …, "is": JSON Schema}`; the step runs if the value fits the schema. There
     is no expression language. A keyword that does not exist, or that says nothing about values of
-    this type, would let every value pass: `minItem`, `minimum` for a list. So would a bound on a
+    this type, would let every value pass: `minItem`, `minimum` for a list, `minContains` without
+    `contains`, a format that is not checked, a keyword of another draft. So would a bound on a
     number that may be null, where `type` is not said. A `const` or `enum` outside of what the value
     can be, and a condition that always or never holds by the schema of the value, are errors too.
+    So is a reference in the condition itself, where nothing is filled in.
     Where the tool does not declare its output, only the condition itself is checked, and the step
     fails when a keyword says nothing about the value that comes.
 
     How to fix: write a schema, such as `{"const": true}` or `{"minItems": 1}`.
     """
     for call in context.calls:
-        for fault in () if call.step.when is None else _faults(context, call.step.when):
+        if call.step.when is None:
+            continue
+        names = {*context.steps, *(RESERVED_IDS if call.step.for_each is not None else ())}
+        texts = [
+            _Fault(f"has {text!r} in it, which is text there and no reference", "", _FIXED)
+            for text in all_text(call.step.when.schema)
+            if any(name in names for name in _REFERENCE.findall(text))
+        ]
+        for fault in texts or _faults(context, call.step.when):
             message = f"The condition of {call.step.id!r} {fault.message}."
             yield call.problem(message, f"/when/is{fault.pointer}", fault.help)
 
@@ -82,7 +89,10 @@ def _faults(context: PlanContext, when: When) -> Iterator[_Fault]:
         yield _decided(f"{shown}, as it is written", holds=holds)
         return
     given = context.type_of_value(when.value, None)
-    found = list(_faults_of_node(condition.node, given, "", condition, decides=True))
+    idle = [_Fault(what, place, help_) for place, what, help_ in idle_keywords(when.schema)]
+    named = {each.pointer for each in idle}
+    others = _faults_of_node(condition.node, given, "", condition, decides=True)
+    found = [*idle, *(each for each in others if each.pointer not in named)]
     yield from found
     if found:
         return
@@ -125,9 +135,7 @@ def _faults_of_node(
     stated = around & types & schemas.types_of(condition.part(node))
     for keyword, value in node.items():
         place = f"{pointer}/{escape_pointer(keyword)}"
-        if (fault := _unknown(keyword, value, place)) is not None:
-            yield fault
-        elif types != ALL_TYPES and keyword in APPLIES:
+        if types != ALL_TYPES and keyword in APPLIES:
             yield from _inapplicable(keyword, types, stated, place, decides=decides)
         elif given is not None and keyword in ("const", "enum"):
             yield from _outside(keyword, value, given, place)
@@ -141,23 +149,6 @@ def _faults_of_node(
                 yield from _faults_of_node(
                     inner, part, at, condition, decides=decides and still, around=stated
                 )
-
-
-def _unknown(keyword: str, value: Json, place: str) -> _Fault | None:
-    if keyword == "format" and value not in _FORMATS:
-        what = f"has a format that is not checked: {value!r}"
-        return _Fault(what, place, "Every value would pass. Write a `pattern`.")
-    if keyword == "pattern" and isinstance(value, str):
-        # one without anchors is tried on the empty text
-        needs_place = any(each in value for each in ("$", "\\b", "\\B", "\\z", "\\Z"))
-        every: Json = {"type": "string", "pattern": value}
-        if value in (".*$", "^.*$") or (not needs_place and Schema.load(every).is_valid("")):
-            return _Fault(f"has a pattern that every text fits: {value!r}", place)
-    if keyword in KEYWORDS or keyword.startswith("x-"):
-        return None
-    near = suggest(keyword, sorted(KEYWORDS)).near
-    help_ = f"Did you mean {near[0]!r}?" if near else _EXAMPLE
-    return _Fault(f"has an unknown keyword, which every value passes: {keyword!r}", place, help_)
 
 
 def _inapplicable(

@@ -12,6 +12,7 @@ from toolplan.dialects import DIALECTS, dialect_of
 from toolplan.plan.path import Json
 from toolplan.planners._base import Clarification, Draft, Proposal, Refusal
 from toolplan.providers import ModelError
+from toolplan.tools.replies import read_json
 
 _THINKING: Final = ("think", "thinking")
 _FENCE = re.compile(r"```[^\n`]*\n(.*?)```", re.DOTALL)
@@ -75,7 +76,7 @@ def with_own_ids(text: str) -> str:
     Small models give two calls of one tool the same id, although they may choose another.
     """
     try:
-        document: Json = json.loads(text)
+        document = read_json(text, every_digit=True)  # what it would lose, the check names
     except (ValueError, RecursionError):
         return text
     listed = document.get("steps") if isinstance(document, dict) else None

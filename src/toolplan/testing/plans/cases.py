@@ -170,7 +170,7 @@ class Recorded:
         self.path = path.with_name(f"{path.name}.plans.json")
         self._plans: dict[tuple[str, str | None], Plan | None] = {}
         try:
-            document: Json = json.loads(self.path.read_text("utf-8"))
+            document = read_json(self.path.read_text("utf-8"))
         except FileNotFoundError:
             return
         except (OSError, ValueError, RecursionError):
@@ -303,9 +303,9 @@ def _expected(row: Mapping[str, Json], tools: Toolbox) -> Expectation | None:
 
 def _object(place: Path | str, text: str) -> dict[str, Json]:
     try:
-        value = cast("Json", json.loads(text))
-    except (ValueError, RecursionError):
-        value = None
+        value = read_json(text)
+    except (ValueError, RecursionError) as error:
+        raise CaseError(f"{place}: no JSON object that can be read: {error}.") from None
     if not isinstance(value, dict):
         raise CaseError(f"{place}: no JSON object.")
     return value

@@ -11,6 +11,7 @@ from typing import Final, NamedTuple, cast
 
 from msgspec import Struct
 
+from toolplan.plan.diagnostics import did_you_mean, near
 from toolplan.plan.path import Json, json_type
 from toolplan.tools._base import plain_name
 from toolplan.tools.mcp._wire import UNSOUND, name_of
@@ -103,6 +104,10 @@ async def read_listing(
             tools[name] = fault
         else:
             refused[name] = fault
+    names = {name_of(each) for each in listed}
+    for name in {*disabled} - names:
+        if hint := did_you_mean(near(name, names - {*disabled})):
+            refused[name] = f"disabledTools names it, and the server does not. {hint}"
     faults = ((ascii(name[:_LONGEST_SHOWN])[1:-1], fault) for name, fault in refused.items())
     return Listing(tools, tuple(ToolRefused(server, *each) for each in faults), identity)
 

@@ -177,7 +177,7 @@ class _ServerEntry(_Entry):
     type: Transport | None = None
     timeout_s: float | None = Field(default=None, gt=0, le=86_400)
     idle_s: float | None = Field(default=None, ge=0)
-    disabled: object = None
+    disabled: bool | None = None
     disabled_tools: list[str] = Field(default_factory=list[str], alias="disabledTools")
 
 
@@ -216,7 +216,7 @@ def read_servers(document: str | Path, environment: Mapping[str, str]) -> dict[s
     return {
         name: _read_server(name, entry, environment)
         for name, entry in entries.items()
-        if _fields(entry).get("disabled") is not True
+        if _fields(entry).get("disabled") is not True  # of others, `_ServerEntry` takes false
     }
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import operator
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import Final, TypeAlias
 from urllib.parse import parse_qsl
@@ -25,6 +25,7 @@ from toolplan.plan.model import (
     split_pointer,
 )
 from toolplan.plan.path import EVERY, Json, NotThere, Path, PathSyntaxError, parse_path, select
+from toolplan.schema import Schema, SchemaError
 from toolplan.tools.replies import read_json
 from toolplan_openapi._document import Place
 
@@ -63,10 +64,14 @@ class Choice(Struct, frozen=True):
 
 
 class Inputs(Struct, frozen=True):
-    """The inputs of a workflow: their schemas by name, and the names of those that are required."""
+    """The inputs of a workflow: their schemas by name, and the names of those that are required.
+
+    `components` are those of the document, to which the schemas may refer.
+    """
 
     declared: Mapping[str, Mapping[str, Json]]
     required: list[Json]
+    components: Json = None
 
     @classmethod
     def of(cls, workflow: Place, root: Place) -> Inputs:
@@ -81,7 +86,7 @@ class Inputs(Struct, frozen=True):
         schema = followed(workflow.at("inputs"))
         properties = schema.at("properties")
         declared = {name: followed(properties.at(name)).node for name in properties.node}
-        return cls(declared, schema.at("required").items)
+        return cls(declared, schema.at("required").items, root.at("components").value)
 
     def filled(self, given: Outputs) -> dict[str, Value]:
         """Return the values `given`, and the `const` or `default` of the other inputs."""
@@ -92,6 +97,19 @@ class Inputs(Struct, frozen=True):
         }
         return {**stated, **given}
 
+    def unfit(self, given: Outputs) -> Iterator[str]:
+        """Yield a sentence for each known value that does not fit the schema of its input."""
+        for name, value in given.items():
+            if not isinstance(value, Literal) or name not in self.declared:
+                continue
+            try:
+                schema = Schema.load({**self.declared[name], "components": self.components})
+                found = [str(each.message) for each in schema.violations(value.value)]
+            except SchemaError as error:
+                found = [f"its schema cannot be used: {error}"]
+            if found:
+                yield f"The input {shown(name)} does not fit: {found[0].rstrip('.')}."
+
     def read(self, given: tuple[tuple[str, str], ...]) -> dict[str, Value]:
         """Return values given as text: JSON, or plain text, as an input that is a string wants."""
         return {name: Literal(self._value(name, text)) for name, text in given}
@@ -100,7 +118,7 @@ class Inputs(Struct, frozen=True):
         if self.declared.get(name, {}).get("type") == "string":
             return text
         try:
-            return read_json(text)
+            return read_json(text, every_digit=True)
         except (ValueError, RecursionError):
             return text
 

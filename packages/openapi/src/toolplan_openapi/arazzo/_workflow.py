@@ -171,6 +171,8 @@ class Reading:
                 if each not in inputs.declared:
                     said = f"The workflow {shown(name)} has no input {shown(each)}."
                     self.refuse(said, place, "unknown-argument")
+            for said in inputs.unfit(given):
+                self.refuse(said, place, "argument-value")
             reader = _WorkflowReader(self, workflow, inputs.filled(given), prefix)
             self.finished[name] = reader.read() or {}
             return self.finished[name]

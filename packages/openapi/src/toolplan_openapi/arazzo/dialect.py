@@ -54,11 +54,17 @@ def _load(
     if bounded(steps.items, document, limits, report) is None:
         return Parsed(None, report.diagnostics)
     inputs = Inputs.of(workflow, root)
-    for name, _ in choice.inputs:
+    names = [name for name, _ in choice.inputs]
+    for name in names:
         if name not in inputs.declared:
             said, help_ = f"The workflow has no input {name!r}.", _named([*inputs.declared])
             report.error("unknown-argument", said, f"{workflow.pointer}/inputs", help=help_)
-    plan = reading.plan(workflow, inputs.filled(inputs.read(choice.inputs)))
+    given = inputs.read(choice.inputs)
+    said_twice = [f"The input {name!r} is given twice." for name in given if names.count(name) > 1]
+    for code, faults in (("duplicate-key", said_twice), ("argument-value", inputs.unfit(given))):
+        for said in faults:
+            report.error(code, said, f"{workflow.pointer}/inputs", help="Give one that fits.")
+    plan = reading.plan(workflow, inputs.filled(given))
     others = [each for each in _names(reading)[1:] if each not in reading.finished]
     if choice.workflow is None and others:
         said = f"Only the first of {len(reading.workflows)} workflows is the plan."
