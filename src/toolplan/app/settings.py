@@ -6,7 +6,6 @@ others take values.
 
 from __future__ import annotations
 
-import json
 import os
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -24,6 +23,7 @@ from toolplan import policy as flows
 from toolplan.base.errors import ToolplanError
 from toolplan.base.extras import check_beside
 from toolplan.plan.diagnostics import did_you_mean, near
+from toolplan.plan.exact_json import read_json
 from toolplan.policy import Policy, PolicyError
 from toolplan.providers import SETTABLE, Model, UsageTracker, open_model
 from toolplan.schema.tool import Effects
@@ -357,9 +357,9 @@ def _converted(name: str, value: object, kind: object) -> object:
         value = value.replace(",", " ").split()
     elif isinstance(value, str) and name == "url_keys":
         try:
-            value = json.loads(value)
+            value = read_json(value)
         except (ValueError, RecursionError):
-            raise ValidationError("Expected a JSON object with a key for each address") from None
+            raise ValidationError("Expected a JSON object with one key for each address") from None
     found: object = convert(value, cast("type[Any]", kind), strict=False)
     if name == "zone":
         try:

@@ -31,12 +31,12 @@ from toolplan.cli.plan_file import plan_document, plan_text
 from toolplan.cli.terminal import CommandError, Exit, ask_claim, note, print_json
 from toolplan.dialects import known_dialect
 from toolplan.engine.deltas import Delta
+from toolplan.plan.exact_json import read_json
 from toolplan.plan.model import Step
 from toolplan.plan.path import Json
 from toolplan.planners import Clarification
 from toolplan.show.plan_tree import effect_marks
 from toolplan.show.printable import printable
-from toolplan.tools.replies import read_json
 
 
 @Parameter(name="*")

@@ -7,7 +7,6 @@ annotations. Hints for planners are `x-` keywords in the schemas; `x-aliases` ar
 from __future__ import annotations
 
 import inspect
-import json
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from enum import StrEnum
@@ -18,6 +17,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from toolplan.base.errors import ToolplanError
+from toolplan.plan.exact_json import InexactJson, read_json
 from toolplan.plan.model import Signature
 from toolplan.plan.path import Json, Path
 from toolplan.schema import Schema, SchemaError, flat, tool_version
@@ -250,7 +250,7 @@ class Tool(Struct, frozen=True, dict=True, weakref=True):
         try:
             _ = self.input
         except SchemaError as error:
-            return f"input schema: {error}"
+            return f"input schema: {_fault(self.raw_input, error)}"
         return None
 
     @property
@@ -459,7 +459,7 @@ def _read_schema(fields: Mapping[str, Json], *names: str) -> Json:
     schema = next((fields[name] for name in names if fields.get(name) is not None), None)
     if isinstance(schema, str):
         with suppress(ValueError, RecursionError):  # `Tool.unusable` reports an invalid schema
-            return json.loads(schema)
+            return read_json(schema)
     return schema
 
 
@@ -497,4 +497,15 @@ def _loaded(raw: Json) -> tuple[Schema | None, str | None]:
     try:
         return Schema.load(raw), None
     except SchemaError as error:
-        return None, str(error)
+        return None, _fault(raw, error)
+
+
+def _fault(raw: Json, error: SchemaError) -> str:
+    """Return why a schema is not valid; one that was given as JSON text may be inexact."""
+    try:
+        _ = read_json(raw) if isinstance(raw, str) else None
+    except InexactJson as inexact:
+        return str(inexact)
+    except (ValueError, RecursionError):
+        pass
+    return str(error)

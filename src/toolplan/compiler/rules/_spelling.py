@@ -15,6 +15,7 @@ from decimal import Decimal
 from typing import Final, NamedTuple
 
 from toolplan.dates import DateRange, Times
+from toolplan.plan.exact_json import read_json
 from toolplan.plan.path import Json
 from toolplan.schema import JsonType, Schema, at, elements, types_of, value_types
 
@@ -98,13 +99,9 @@ def _spellings(value: Json, schema: Schema) -> Iterator[Json]:
 
 def _of_json(text: str) -> Iterator[Json]:
     try:
-        yield json.loads(text, parse_constant=_refuse)
+        yield read_json(text)
     except (ValueError, RecursionError):
         return
-
-
-def _refuse(name: str) -> Json:
-    raise ValueError(f"{name} is not JSON")
 
 
 def _listed(schema: Schema) -> Iterator[str]:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Final, cast
+from typing import Final
 
 from toolplan.base.errors import ToolplanError
 from toolplan.compiler import parse
 from toolplan.dialects import dialect_of
+from toolplan.plan.exact_json import read_json
 from toolplan.plan.model import Literal, Plan, Step
 from toolplan.plan.path import Json
 from toolplan.schema.tool import Tool, Toolbox
@@ -100,7 +101,7 @@ def _expected(row: Mapping[str, Json], tools: Toolbox) -> Expectation | None:
 
 def _object(place: Path | str, text: str) -> dict[str, Json]:
     try:
-        value = cast("Json", json.loads(text))
+        value = read_json(text)
     except (ValueError, RecursionError):
         value = None
     if not isinstance(value, dict):

@@ -7,13 +7,13 @@ from typing import Final, NamedTuple, cast
 
 from mcp.types import CallToolResult, ContentBlock, TextContent
 
+from toolplan.plan.exact_json import read_json
 from toolplan.plan.path import Json
 from toolplan.schema import sub_schemas
 from toolplan.schema.tool import ToolError
 from toolplan.schema.tool_call import StatedLabel
 from toolplan.tools.mcp._wire import clean, why_unsound
 from toolplan.tools.mcp.media import CONTENT, MEDIA
-from toolplan.tools.replies import read_json
 
 WRAPPED: Final = "result"
 """The one property under which servers put a list or a scalar: an output is an object in MCP."""
