@@ -135,6 +135,11 @@ def test_a_number_may_ask_for_a_piece_of_the_list(name: str) -> None:
         assert part({"tickets": FIFTY}, {}, **{name: number(first)})
 
 
+@pytest.mark.parametrize("name", ["available", "all", "matchCount", "overall", "hits", "found"])
+def test_a_count_of_as_many_rows_proves_no_end(name: str) -> None:
+    assert part(page(**{name: 50}), {"limit": 50}, limit=number())
+
+
 def test_an_uncertain_piece_is_never_asked_for() -> None:
     schema: Json = {"type": "object", "properties": {"chunk": number(0)}}
     assert paging_of(schema) is None

@@ -133,9 +133,10 @@ TOTALS: Final = Names(
     rf"x?total(?:{_COUNT}|{NOUN}|available|found|matching)+", rf"{NOUN}total",
     "nbhits", "numfound", "hitcount", "odatacount", "nitems",
 )  # fmt: skip
-WEAK_TOTALS: Final = Names("totals?|all|overall|available|matching", rf"match(?:es|ed)?{_COUNT}+")
+WEAK_TOTALS: Final = Names("totals?")
 COUNTS: Final = Names(
-    f"counts?|found|matched|of|outof|{NOUN}{_COUNT}?|(?:num|numberof)results"
+    f"counts?|all|overall|available|found|match(?:ed|ing)|matched{_COUNT}|of|outof"
+    f"|{NOUN}{_COUNT}?|(?:num|numberof)results"
     "|estimatedtotalhits|(?:estimated|approximate)(?:total|count)"
 )
 """More than the rows of the page is a sign of more; as many may be the size of the page."""
