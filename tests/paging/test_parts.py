@@ -38,6 +38,13 @@ NUMBERS_OF_A_PART: list[dict[str, Json]] = [
     # pages that are not there
     {"remaining_pages": 2}, {"pagesLeft": 2}, {"pages_remaining": "2"}, {"more_pages": 2},
     {"omitted_pages": 2}, {"remainingPages": 2.0},
+    # numbers of pages, under any name
+    {"page": 1, "of": 3}, {"page": 0, "total": 3}, {"pageNumber": 2, "count": 3},
+    {"page": {"number": 1, "total": 3, "page": 1}}, {"page": "1 of 3"}, {"currentPage": "1/3"},
+    # objects of counts, and lists of what is said of the rows
+    {"stats": {"total": 120, "returned": 50}}, {"counts": {"shown": 50, "all": 120}},
+    {"result": {"from": 0, "to": 49, "total": 120}}, {"columns": ["id", "team"], "total": 120},
+    {"warnings": ["Slow."], "from": 1, "to": 50, "all": 120}, {"errors": [], "matchCount": 120},
 ]  # fmt: skip
 
 
@@ -96,6 +103,18 @@ def test_a_mark_is_no_row() -> None:
     assert part([*map(str, FIFTY), "... and 70 more"], {}) == "50 of the 120 rows of 'a'"
 
 
+@pytest.mark.parametrize(
+    "about",
+    [
+        {"page": 1, "pages": 6, "per_page": 50, "total": 299}, {"total_count": 120},
+        {"has_more": True}, {"next_cursor": "abc"}, {"all": 120, "from": 0, "to": 49},
+    ],
+)  # fmt: skip
+def test_an_object_about_pages_may_stand_beside_the_list_in_a_list(about: dict[str, Json]) -> None:
+    assert "50" in part([about, FIFTY], {})
+    assert "50" in part([FIFTY, about], {})
+
+
 OF_TWO: list[dict[str, Any]] = [
     {"tickets": FIFTY, "ticket_total": 120, "users": TEN, "user_total": 10},
     {"users": TEN, "user_total": 10, "tickets": FIFTY, "ticket_total": 120},
@@ -109,6 +128,10 @@ OF_TWO: list[dict[str, Any]] = [
     {"users": TEN, "tickets": FIFTY, "tickets_next_cursor": "x"},
     {"a": {"data": TEN, "count": 10}, "b": {"data": FIFTY, "count": 120}},
     {"query": "x", "users": TEN, "tickets": FIFTY, "numTickets": 120},
+    {"users": TEN, "tickets": FIFTY, "message": "70 more tickets omitted"},
+    {"users": TEN, "tickets": FIFTY, "note": "showing first 50 of 120"},
+    {"users": TEN, "tickets": [*FIFTY, "... 70 more"]},
+    {"users": {"list": TEN}, "tickets": {"list": FIFTY, "note": "and 70 more"}},
 ]
 
 
@@ -195,12 +218,16 @@ INNOCENT: list[Json] = [
     {"users": TEN, "user_total": 10, "tickets": FIFTY, "ticket_total": 50},
     {"users": TEN, "tickets": FIFTY, "totals": {"users": 10, "tickets": 50}},
     {"users": {"items": FIFTY, "total": 50}, "tickets": {"items": TEN, "total": 10}},
-    {"users": TEN, "groups": FIFTY, "total": 300},
+    {"users": TEN, "groups": FIFTY, "total": 300}, {"users": TEN, "groups": FIFTY, "note": "ok"},
     {"users": TEN, "groups": FIFTY, "user_name": "Ada", "group_id": 1200},
     {"lines": TEN, "payments": FIFTY, "lines_total": 300, "payments_total": 120},
     {"rows": FIFTY, "columns": ["a", "b"], "column_count": 2},
     {"nodes": FIFTY, "edges": TEN, "node_ids": [1]},
     {"open": FIFTY, "closed": TEN, "open_since": 2020, "closed_by": 33},
+    {"page": 1, "total": 1, "tickets": FIFTY}, {"page": 7, "total": 3, "chapters": FIFTY},
+    {"orders": TEN, "summary": {"total": 990}}, {"rows": TEN, "columns": ["a"], "total": 10},
+    {"products": FIFTY, "warehouse": {"available": 120, "city": "Rome"}},
+    [{"total": 99}, ["a", "b"], 3], [{"name": "Ada", "total": 99}, ["a", "b"]],
     [*FIFTY, FIFTY[0]], [{"name": "a", "x": 1}, {"name": "b"}], [{"a": 1}, {"b": 2}],
     [{"city": "Rome"}, {"sum": 990}], [{"item": "a", "price": 10}, {"total": 30}],
     ["a", "b", "more"], ["and", "or", "not"], ["hello", "etc"], ["1 more try", "2 more tries"],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Final
 
@@ -194,9 +194,12 @@ def facts_of(
     counts = (_general_names(each.name, is_only=len(lists) == 1) for each in lists)
     general = {name: of for each in counts for name, of in each.items()}
     fields = [replace(each, name=general.get(each.name, each.name)) for each in fields]
-    envelopes = _envelopes(fields)
+    near = _envelopes(fields)
+    about = {()} | {each.path[:depth] for each in lists for depth in range(len(each.path))}
     for field in fields:
-        if "array" not in field.types and (kind := _kind(field, is_paged, args, envelopes)):
+        is_about = field.container in names.ABOUT_PAGES or (is_paged and field.path[:-1] in about)
+        kind = _kind(field, is_about, is_about or field.path[:-1] in near, args)
+        if "array" not in field.types and kind:
             found.setdefault(kind, []).append(field.path)
     found["nexts"] += found.pop("weak_nexts")  # a `marker` may be that of this page
     rows = _rows(lists)
@@ -232,20 +235,29 @@ def _general_names(name: str, *, is_only: bool) -> Mapping[str, str]:
 
 
 def _envelopes(fields: list[Field]) -> set[Path]:
-    """Return the paths of the objects that are about one list and its pages, and nothing else."""
+    """Return the paths of the objects that are about one list and its pages, and nothing else.
+
+    Such an object may have others in it that count rows: `{"stats": {"total": 120, "shown": 50}}`.
+    """
     inside: dict[Path, list[Field]] = {}
     for each in fields:
         inside.setdefault(each.path[:-1], []).append(each)
     envelopes: set[Path] = set()
     for path, found in inside.items():
         lists = [each for each in found if "array" in each.types]
-        if len(lists) == 1 and all(_is_about_pages(e) for e in found if e not in lists):
+        lists = [each for each in lists if each.name not in names.OF_TABLES] or lists
+        counts = {
+            each.path for each in found
+            if len(of := inside.get(each.path, [])) > 1 and all(map(_is_about_pages, of))
+        }  # fmt: skip
+        others = (each for each in found if "array" not in each.types and each.path not in counts)
+        if len(lists) == 1 and all(map(_is_about_pages, others)):
             name, of = lists[0].name, lists[0].node.get("items")
             types = types_stated(of) if isinstance(of, dict) else _NONE
             is_summed = types & {"integer", "number"} or name in names.SUMMED | names.NOT_ROWS
             # an invoice has lines and a total
             if name in names.ROWS or not is_summed:
-                envelopes.add(path)
+                envelopes |= {path, *counts}
     return envelopes
 
 
@@ -254,10 +266,8 @@ def _is_about_pages(field: Field) -> bool:
     return field.name in names.OF_ENVELOPES or (is_number and field.name in names.PLACES)
 
 
-def _kind(field: Field, is_paged: bool, args: frozenset[str], envelopes: Set[Path]) -> str | None:
+def _kind(field: Field, about: bool, near: bool, args: frozenset[str]) -> str | None:
     name, types, container = field.name, field.types, field.container
-    about = is_paged or container in names.ABOUT_PAGES
-    near = about or field.path[:-1] in envelopes
     if name == "value" and container in ("total", "totalcount"):
         name = "totalcount"
     elif name in ("count", "total") and container == "more":
@@ -277,7 +287,7 @@ def _kind(field: Field, is_paged: bool, args: frozenset[str], envelopes: Set[Pat
     if name == "offset" and "integer" in types:
         return None  # that of this page
     is_weak = name in names.WEAK_NEXT and (name in args or container in _NEXT_OBJECTS)
-    return "weak_nexts" if is_weak or (name == "cursor" and is_paged) else None
+    return "weak_nexts" if is_weak or (name == "cursor" and about) else None
 
 
 def _rows(lists: list[Field]) -> Path | None:

@@ -114,6 +114,8 @@ NOT_ROWS: Final = _table(
     notices schema tags labels suggestions sort sortby facetcounts messageswarnings expand
     """
 )
+OF_TABLES: Final = _table("columns headers fields schema warnings errors notices messages links")
+"""Lists of what is said of the rows in another one."""
 SUMMED: Final = _table(
     "lines lineitems orderlines positions payments charges prices amounts costs fees scores points"
 )

@@ -122,10 +122,24 @@ def _counted(page: Page, output: dict[str, Json], facts: Facts) -> Page:
                 return replace(page, total=total[0], is_at_least=True)
             place = tuple(map(str, path))
             return replace(page, total=total[0], is_total_sure=True, total_path=place)
+    if page.pages is None:
+        page = replace(page, pages=_pages_in_total(page, output, facts))
     remaining = _first_integer(output, facts.remainders)
     if remaining is not None and page.rows is not None:
         return replace(page, total=page.rows + remaining, is_total_sure=remaining > 0)
     return replace(page, total=_first_integer(output, facts.counts))
+
+
+def _pages_in_total(page: Page, output: dict[str, Json], facts: Facts) -> int | None:
+    """Return a total that is too small for the rows, and counts pages: `{"page": 1, "of": 3}`."""
+    for path in (*facts.totals, *facts.counts):
+        total, beside = whole(at(output, path)), at(output, path[:-1])
+        if total is None or not isinstance(beside, dict) or not 1 < total < (page.rows or 0):
+            continue
+        numbers = (whole(value) for key, value in beside.items() if folded(key) in names.PAGES)
+        if any(number is not None and 0 <= number <= total for number in numbers):
+            return total
+    return None
 
 
 def _cursor(output: Json, paths: Sequence[Path], known: frozenset[str]) -> Json:

@@ -48,7 +48,7 @@ def part_of(
     if (part := _stated(page, paging, args)) is not None:
         return part
     if page.rows is not None:
-        if not page.shows_end and (part := _read(output, page)) is not None:
+        if (part := _read(output, page)) is not None:
             return part
         if _is_cut(output, page, schema, args):
             return Part(page.rows, None, "limit")
@@ -56,8 +56,9 @@ def part_of(
             return Part(page.rows, None, "cursor")
         if _is_piece(output, page, schema, args):
             return Part(page.rows, None, "unknown")
-    for other in _other_lists(output, page.path):
-        if (part := _stated(page_of(other), None, {})) is not None:
+    for other in _pair(output) or _other_lists(output, page.path):
+        inner = page_of(other)
+        if (part := _stated(inner, None, {}) or _read(other, inner)) is not None:
             return Part(part.rows, part.total, part.reason)
     if page.rows is not None and begins_later(paging, args):
         return Part(page.rows, None, "start")
@@ -172,7 +173,7 @@ def _declared(schema: Mapping[str, Json]) -> Iterator[tuple[str, Mapping[str, Js
 def _read(output: Json, page: Page) -> Part | None:
     """Return the part that a text beside the rows, or a mark in the place of a row, speaks of."""
     rows = at(output, page.path or ())
-    if page.path is None or not isinstance(rows, list):
+    if page.path is None or page.shows_end or not isinstance(rows, list):
         return None
     own = stems(folded(str(page.path[-1]))) if page.path else ()
     if (part := _marked(rows, own)) is not None:
@@ -229,10 +230,20 @@ _DEEPEST: Final = 3
 _COUNTS: Final = ("num", "nb", "number", "numberof")
 
 
+def _pair(output: Json) -> list[dict[str, Json]]:
+    """Return as one object a list that holds an object about pages and the list of rows."""
+    match output:
+        case [dict() as about, list() as rows] | [list() as rows, dict() as about]:
+            return [{**about, "rows": rows}]
+        case _:
+            return []
+
+
 def _other_lists(value: Json, path: Path | None, place: Path = ()) -> Iterator[dict[str, Json]]:
     """Yield the objects of lists other than the one at `path`, each with what is said of that list.
 
-    Of several lists in one object, a field belongs to the one that it is named after.
+    Of several lists in one object, a field belongs to the one that it is named after, and a text
+    first of all to one that it names.
     """
     if not isinstance(value, dict) or len(place) > _DEEPEST:
         return
@@ -240,8 +251,11 @@ def _other_lists(value: Json, path: Path | None, place: Path = ()) -> Iterator[d
     lists = {key: inner for key, inner in lists.items() if folded(key) not in names.NOT_ROWS}
     if len(lists) == 1 and place and (path is None or path[:-1] != place):
         yield {**value}
-    for key, inner in lists.items() if len(lists) > 1 else ():
-        yield {key: inner, **dict(_named_after(key, value))}
+    notes = {k: v for k, v in value.items() if isinstance(v, str) and folded(k) in names.NOTES}
+    said = " ".join(map(str, notes.values())).lower()
+    if len(lists) > 1:
+        for key in sorted(lists, key=lambda key: not any(e in said for e in stems(folded(key)))):
+            yield {key: lists[key], **notes, **dict(_named_after(key, value))}
     for key, inner in value.items():
         yield from _other_lists(inner, path, (*place, key))
 

@@ -136,7 +136,9 @@ def texts_beside(output: Json, path: Path) -> Iterator[tuple[str, bool]]:
         for key, value in beside.items() if isinstance(beside, dict) else ():
             name = folded(key)
             is_note = name in names.NOTES
-            if isinstance(value, str):
+            if isinstance(value, str) and name in names.PAGES:
+                yield f"page {value}", True
+            elif isinstance(value, str):
                 yield value, is_note
             elif isinstance(value, list) and is_note and len(value) <= _MOST_NOTES:
                 yield from ((each, True) for each in value if isinstance(each, str))
