@@ -65,6 +65,8 @@ TEXTS_OF_A_PART = [
     "Total of 120 tickets", "120 results, 50 shown", "70 tickets not shown",
     "There are 70 others.", "There are more tickets.", "More results available",
     "70 additional rows were skipped", "70 of them were left out, 70 tickets omitted",
+    "Total tickets: 120", "Number of tickets: 120", "120 total, 50 displayed", "50 (of 120)",
+    "50 tickets (120 total)", "Page: 1 of 3", "Limit of 50 reached", "Only the latest 50",
     "Omitted 70 tickets", "partial list", "Page 1 of 3", "page 1/3",
 ]  # fmt: skip
 
@@ -79,11 +81,12 @@ def test_texts_beside_a_list_say_that_it_is_a_part(said: str) -> None:
 
 
 MARKS: list[Json] = [
+    "--- 70 more ---", {"id": "...", "team": "..."},
     {"...": "70 more"}, {"...": 70}, {"…": ""}, {"more": 70}, {"_more": 70}, {"truncated": True},
     {"note": "70 more tickets omitted"}, {"_truncated": "70 more rows"}, {"remaining": 70},
     {"total_count": 120}, {"next_cursor": "abc"}, {"type": "truncated", "omitted": 70},
     "... 70 more", "...", "…", "[...]", ["..."], "(70 more)", "and 70 more", "70 more",
-    "[70 more items]", "... and 70 other rows", "70 more tickets omitted",
+    "<70 more>", "[70 more items]", "... and 70 other rows", "70 more tickets omitted",
 ]  # fmt: skip
 
 
@@ -252,7 +255,9 @@ INNOCENT_TEXTS = [
     "Hidden fields are left out.", "1 other team has access", "Use `team` to see fewer.",
     "List of open tickets", "The list is complete.", "cut off at 5 pm", "Nothing more.",
     "No results were left out.", "50 results, sorted by age", "More about tickets: /help",
-    "The output isn't truncated", "Tickets of 2026", "1 of 2 shards is slow", "Top tickets first",
+    "The output isn't truncated", "Tickets of 2026", "1 of 2 shards is slow",
+    "Number of tickets: 50",
+    "Limit of tickets per team: 5", "Top tickets first",
 ]  # fmt: skip
 
 

@@ -17,7 +17,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from toolplan.base.errors import ToolplanError
-from toolplan.plan.exact_json import InexactJson, read_json
+from toolplan.plan.exact_json import read_json
 from toolplan.plan.model import Signature
 from toolplan.plan.path import Json, Path
 from toolplan.schema import Schema, SchemaError, flat, tool_version
@@ -250,7 +250,7 @@ class Tool(Struct, frozen=True, dict=True, weakref=True):
         try:
             _ = self.input
         except SchemaError as error:
-            return f"input schema: {_fault(self.raw_input, error)}"
+            return f"input schema: {error}"
         return None
 
     @property
@@ -497,15 +497,4 @@ def _loaded(raw: Json) -> tuple[Schema | None, str | None]:
     try:
         return Schema.load(raw), None
     except SchemaError as error:
-        return None, _fault(raw, error)
-
-
-def _fault(raw: Json, error: SchemaError) -> str:
-    """Return why a schema is not valid; one that was given as JSON text may be inexact."""
-    try:
-        _ = read_json(raw) if isinstance(raw, str) else None
-    except InexactJson as inexact:
-        return str(inexact)
-    except (ValueError, RecursionError):
-        pass
-    return str(error)
+        return None, str(error)

@@ -144,6 +144,10 @@ def _names_next(output: Json, page: Page, schema: Mapping[str, Json], args: Args
     if not isinstance(output, dict) or not page.path or page.shows_end:
         return False
     for key, value in output.items():
+        if folded(key) == "links" and isinstance(value, list):
+            rels = (each.get("rel") for each in value if isinstance(each, dict))
+            if "next" in rels:
+                return True
         if not isinstance(value, str) or not value or _DATE.match(value):
             continue
         if folded(key) == "next" and _LINK.match(value):
@@ -191,7 +195,7 @@ def _marked(rows: list[Json], own: tuple[str, ...]) -> Part | None:
     """Return the part where a row says that rows are left out: `{"...": "70 more"}`."""
     first = rows[0] if len(rows) > 1 else None
     if isinstance(first, dict):
-        kept = [each for each in rows if not (isinstance(each, str) and is_ellipsis(each))]
+        kept = [each for each in rows if not _is_left_out(each)]
         if len(kept) < len(rows):
             return Part(len(kept), None, "has-more")
     *before, last = rows or [None]
@@ -206,6 +210,11 @@ def _marked(rows: list[Json], own: tuple[str, ...]) -> Part | None:
         return None
     # one of the two is no row: the last, or the first where the second is as the last
     return _of_mark(last, before, own) or _of_mark(first, rows[1:], own)
+
+
+def _is_left_out(row: Json) -> bool:
+    values = [*row.values()] if isinstance(row, dict) and len(row) > 1 else [row]
+    return all(isinstance(each, str) and is_ellipsis(each) for each in values)
 
 
 def _of_mark(mark: Mapping[str, Json], rows: list[Json], own: tuple[str, ...]) -> Part | None:

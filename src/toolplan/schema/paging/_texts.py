@@ -64,22 +64,24 @@ def _grammar(own: tuple[str, ...]) -> _Grammar:
         rf"\b{_N} {noun} {_ARE}(?:found|in total|in all|total|match\w*|available)",
         rf"\b(?:found|matched|total(?: of|:)?) {_ABOUT}{_N}(?: {noun}\b|\W*$)",
         rf"\b{_N} {noun}\W+(?:\w+ )?\d+ {_SHOWN}",
+        rf"\b(?:total|number of)(?: \w+)? {noun}:? {_N}|\b{_N} total\b",
     )
     part = (
         rf"\b(?:lists?|output|response|{noun})(?: \w+){{0,2}} {_IN_PART}",
         rf"\bpartial (?:{noun}|list)\b",
+        r"\b(?:limit|maximum)\b[^.;]{0,30} (?:reached|exceeded)\b",
         r"\bthere (?:are|is) more\b",
         rf"\bmore {noun} {_ARE}(?:available|exist|remain|follow|found)\b",
         rf"^\W*(?:{_GONE}|incomplete|partial|more)\W*$",
     )
-    first = rf"(?:only|{_SHOWN}) (?:only |the )*(?:first|top|up to|last)"
-    all_ = r"(?:/|(?:out )?of)\s*(?:the |a total of )?"
+    first = rf"(?:only|{_SHOWN}) (?:only |the )*(?:first|top|up to|last|latest|most recent)"
+    all_ = r"\(?(?:/|(?:out )?of)\s*(?:the |a total of )?"
     return _Grammar(
-        re.compile(rf"(?:\band|\bplus|\+|\.\.\.|…|[(\[])\s*{_N} {_OTHERS}\b|^\s*{_N} more\W*$"),
+        re.compile(rf"(?:\band|\bplus|\+|\.\.\.|…|[(\[])\s*{_N} {_OTHERS}\b|^\W*{_N} more\W*$"),
         re.compile(rf"{_N}\s*(?:{noun}\s*)?{all_}{_ABOUT}{_N}"),
         re.compile("|".join(left)),
         re.compile("|".join(every)),
-        re.compile(r"\bpage (\d{1,9}) ?(?:of|/) ?(\d{1,9})"),
+        re.compile(r"\bpage:? (\d{1,9}) ?(?:of|/) ?(\d{1,9})"),
         re.compile(rf"\b(?:{_CUT}|{first}) (?:the first )?{_N}"),
         re.compile("|".join(part)),
     )
