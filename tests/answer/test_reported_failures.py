@@ -8,6 +8,26 @@ from toolplan.plan.path import Json
 from toolplan.show.answer import answer
 from toolplan.show.answer.shape import reported_failure
 
+THINGS: list[Json] = [
+    {"status": "failed", "branch": "main"},
+    {"status": "failed", "branch": "main", "message": "Mend the tests"},
+    {"state": "failed", "name": "deploy", "duration": 12},
+    {"result": "failure", "workflow": "ci", "started_at": "2026-01-02"},
+    {"status": "error", "monitor": "eu-west", "checks": [1, 2]},
+    {"outcome": "failed", "student": "Ada", "grade": 5},
+    {"status": "fail", "url": "https://a.example", "elapsed_ms": 9},
+    {"result": "failed", "home": "A", "away": "B"},
+    {"state": "error", "sensor": "t1", "value": 3.5},
+    {"status": "Failed", "order": "A-7", "items": [{"sku": 1}], "message": "Call me"},
+]
+"""Data of things with a state, where a call reads them."""
+
+
+@pytest.mark.parametrize("output", THINGS)
+def test_what_became_of_a_call_that_acts_is_reported(output: Json) -> None:
+    assert reported_failure(output, acts=True)
+    assert reported_failure([output], each=True, acts=True)
+
 
 @pytest.mark.parametrize(
     ("output", "words"),
@@ -25,6 +45,14 @@ from toolplan.show.answer.shape import reported_failure
         ({"error": {"code": 404}, "data": None}, 'error: {"code": 404}'),
         ({"errors": ["a", "b"], "code": 7}, 'errors: ["a", "b"]'),
         ({"status_code": 500, "detail": "", "error": "x"}, "error: x, detail: "),
+        ({"status": "error", "query": "x", "message": "quota"}, "status: error, message: quota"),
+        ({"state": "failed", "query": "x", "reason": "quota"}, "state: failed, reason: quota"),
+        (
+            {"status": "failure", "error": "no funds", "amount": 7},
+            "status: failure, error: no funds",
+        ),
+        ({"outcome": "fail", "rows": [1], "detail": "cut"}, "outcome: fail, detail: cut"),
+        ({"status": "failed"}, "status: failed"),
     ],
 )
 def test_an_error_in_place_of_a_result_is_recognised(output: Json, words: str) -> None:
@@ -48,6 +76,7 @@ def test_an_error_in_place_of_a_result_is_recognised(output: Json, words: str) -
         {"ok": None},
         {"success": 0},
         [{"ok": False}],  # rows of a list
+        *THINGS,
     ],
 )
 def test_a_result_about_something_else_is_none(output: Json) -> None:

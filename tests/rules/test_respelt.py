@@ -46,6 +46,11 @@ def any_of(*branches: Json) -> dict[str, Json]:
         ({"type": "array", "items": TEXT}, " "),
         ({"type": "string", "enum": ["1.1", "1.10"]}, 1.1),
         ({"type": "array", "items": TEXT}, 1.1),
+        ({"type": "object"}, '{"to": "a", "to": "b"}'),
+        ({"type": "array"}, '[{"a": {"to": "a", "to": "b"}}]'),
+        ({"type": "array"}, "[1e999]"),
+        ({"type": "array"}, "[12345678901234567.5]"),
+        ({"type": "array"}, "[NaN]"),
     ],
 )
 def test_a_value_that_a_constraint_refused_gets_no_fix(schema: Json, value: Json) -> None:

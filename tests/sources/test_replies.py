@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolplan.tools.replies import InexactJson, read_json
+from toolplan.plan.exact_json import InexactJson, read_json
 
 
 @pytest.mark.parametrize(

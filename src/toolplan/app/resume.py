@@ -22,6 +22,7 @@ from toolplan.compiler.rules import Rule
 from toolplan.engine import CannotRun, Decided, RunOptions
 from toolplan.engine import resume as go_on
 from toolplan.events import Event, Failure, Run, RunEnded, RunState
+from toolplan.plan.exact_json import read_json
 from toolplan.plan.model import Limits
 from toolplan.plan.path import Json
 from toolplan.policy import Policy
@@ -38,7 +39,6 @@ from toolplan.policy.consent import NO_CONSENTS, Consent, Effect, ValueApproval
 from toolplan.policy.execution_plan import ExecutionPlan
 from toolplan.schema.tool import Tool, Toolbox
 from toolplan.storage.journal import RunRecord, Slot, Store, to_record
-from toolplan.tools.replies import read_json
 
 ADVICE: Final = "run_with"
 """The key, in the metadata of a plan that has run, for how its tools were opened."""

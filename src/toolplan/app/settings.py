@@ -23,13 +23,13 @@ from toolplan import policy as flows
 from toolplan.base.errors import ToolplanError
 from toolplan.base.extras import check_beside
 from toolplan.plan.diagnostics import did_you_mean, near
+from toolplan.plan.exact_json import read_json
 from toolplan.policy import Policy, PolicyError
 from toolplan.providers import SETTABLE, Model, UsageTracker, open_model
 from toolplan.schema.tool import Effects
 from toolplan.show.answer import Thresholds
 from toolplan.storage.journal import Place, Store, is_address, open_journal
 from toolplan.tools.named import SOURCES
-from toolplan.tools.replies import read_json
 
 FILE: Final = "toolplan.toml"
 LABELS: Final = tuple(label.value for label in Effects)
@@ -359,7 +359,7 @@ def _converted(name: str, value: object, kind: object) -> object:
         try:
             value = read_json(value)
         except (ValueError, RecursionError):
-            raise ValidationError("Expected a JSON object with a key for each address") from None
+            raise ValidationError("Expected a JSON object with one key for each address") from None
     found: object = convert(value, cast("type[Any]", kind), strict=False)
     if name == "zone":
         try:

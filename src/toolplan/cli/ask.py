@@ -42,6 +42,7 @@ from toolplan.dialects import known_dialect
 from toolplan.engine.deltas import Delta
 from toolplan.events import Run, to_json
 from toolplan.plan.diagnostics import to_json as diagnostic_to_json
+from toolplan.plan.exact_json import read_json
 from toolplan.plan.model import Plan, Step
 from toolplan.plan.path import Json
 from toolplan.planners import Clarification, Draft
@@ -56,7 +57,6 @@ from toolplan.show.plan_tree import PlanTree, effect_marks
 from toolplan.show.printable import fit_encoding, printable
 from toolplan.show.runs_view import SHORT
 from toolplan.show.summary import Summary
-from toolplan.tools.replies import read_json
 
 
 def print_run(

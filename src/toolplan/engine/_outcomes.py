@@ -28,14 +28,7 @@ from toolplan.events import (
 )
 from toolplan.plan.model import Ref, Step, Value, located_refs, refs
 from toolplan.plan.path import Json
-from toolplan.schema.paging import (
-    begins_later,
-    is_cut,
-    names_next,
-    page_of,
-    total_in_words,
-    verdict_on,
-)
+from toolplan.schema.paging import part_of
 from toolplan.schema.tool import Arguments, Tool
 
 NO_PARTS: tuple[Partial, ...] = ()
@@ -50,22 +43,10 @@ def own_part(
     """
     if not said and not tool.may_give_pages:
         return NO_PARTS
-    paging = tool.paging
-    page = page_of(output, paging, said)
-    if page.rows is None:
+    part = part_of(output, tool.paging, tool.flat_input, args, said)
+    if part is None:
         return NO_PARTS
-    verdict = verdict_on(page, paging, args)
-    if verdict.more is not False and verdict.reason:
-        return (Partial(step, page.rows, page.total, verdict.reason, page.total_path),)
-    if verdict.more is False and is_cut(output, page, tool.flat_input, args):
-        return (Partial(step, page.rows, None, "limit"),)
-    if verdict.more is False and names_next(output, page, tool.flat_input, args):
-        return (Partial(step, page.rows, None, "cursor"),)
-    if verdict.more is False and (total := total_in_words(output, page)) is not None:
-        return (Partial(step, page.rows, total, "total"),)
-    if begins_later(paging, args):
-        return (Partial(step, page.rows, None, "start"),)
-    return NO_PARTS
+    return (Partial(step, part.rows, part.total, part.reason, part.total_path),)
 
 
 def of_items(step: str, parts: Iterable[tuple[Partial, ...]]) -> tuple[Partial, ...]:

@@ -31,6 +31,8 @@ from toolplan.storage.journal import (
 
 _LOG: Final = logging.getLogger(__name__)
 _PAUSE_S: Final = 0.05
+_RELEASE_S: Final = 1.0
+"""How long the lease of a run that is over is tried to be released: its result waits for that."""
 
 T = TypeVar("T")
 
@@ -202,15 +204,27 @@ class EventRecorder:
         if is_over:
             self.on_failure = lambda error: None  # there is nothing to stop
         left = [*durations]
+        failures: list[float] = []
+        unreleased: list[JournalError] = []
+        now = asyncio.get_running_loop().time
 
         def end() -> None:
-            if left:
-                journal.keep_durations(lease.run, left)
-                left.clear()  # where the release has to be tried again
-            journal.release(lease)
+            try:
+                if left:
+                    journal.keep_durations(lease.run, left)
+                    left.clear()  # where the release has to be tried again
+                journal.release(lease)
+            except JournalError as error:
+                failures.append(now())
+                if not is_over or failures[-1] - failures[0] < _RELEASE_S:
+                    raise
+                unreleased.append(error)  # its records are written, and its lease expires
 
         try:
             await writer.synced(end)
+            for error in unreleased:
+                text = "The lease of run %s could not be released, and will expire: %s"
+                _LOG.warning(text, lease.run, error)
         except JournalError as error:
             if isinstance(error, RecordsLost):
                 await self._keep_lost_intents(

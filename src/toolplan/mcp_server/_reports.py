@@ -138,6 +138,7 @@ def run_report(
     parts = ("calls_waiting", "output") if detail else ("calls_waiting",)
     shown: dict[str, Json] = {}
     fans = {each.id for each in (plan.plan.steps if plan else ()) if each.for_each is not None}
+    acting = frozenset[str]() if plan is None else plan.effects
     for name, step in cast("dict[str, dict[str, Json]]", document.pop("steps")).items():
         for part in parts:
             if part in step:
@@ -147,7 +148,7 @@ def run_report(
             shown[name] = step
         elif ended.state is not StepState.SUCCEEDED or ended.error is not None:
             shown[name] = {key: part for key, part in step.items() if key in _BRIEF}
-        elif words := reported_failure(ended.output, each=name in fans):
+        elif words := reported_failure(ended.output, each=name in fans, acts=name in acting):
             shown[name] = {"state": step["state"], "reported_failure": words}
     if shown:
         document["steps"] = shown

@@ -13,6 +13,7 @@ from functools import reduce
 from typing import Any, Final, Literal, TypeAlias, get_args
 
 from toolplan.base.errors import ToolplanError
+from toolplan.plan.exact_json import InexactJson, read_json
 from toolplan.plan.model import escape_pointer
 from toolplan.plan.path import Json, copied
 
@@ -107,6 +108,12 @@ def read(raw: Json) -> tuple[Node, Node | None]:
     if isinstance(raw, bool):
         return raw, None
     if not isinstance(raw, dict):
+        try:
+            _ = read_json(raw) if isinstance(raw, str) else None
+        except InexactJson as error:  # a text that is kept as it came
+            raise SchemaError(str(error)) from None
+        except (ValueError, RecursionError):
+            pass
         raise SchemaError("a schema must be an object or a boolean")
     references = [node["$ref"] for node in sub_schemas(raw) if "$ref" in node]
     if not references:  # each part applies once at most, and there are fewer than MAX_WORK

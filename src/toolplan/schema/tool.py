@@ -7,7 +7,6 @@ annotations. Hints for planners are `x-` keywords in the schemas; `x-aliases` ar
 from __future__ import annotations
 
 import inspect
-import json
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from enum import StrEnum
@@ -18,6 +17,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from toolplan.base.errors import ToolplanError
+from toolplan.plan.exact_json import read_json
 from toolplan.plan.model import Signature
 from toolplan.plan.path import Json, Path
 from toolplan.schema import Schema, SchemaError, flat, tool_version
@@ -459,7 +459,7 @@ def _read_schema(fields: Mapping[str, Json], *names: str) -> Json:
     schema = next((fields[name] for name in names if fields.get(name) is not None), None)
     if isinstance(schema, str):
         with suppress(ValueError, RecursionError):  # `Tool.unusable` reports an invalid schema
-            return json.loads(schema)
+            return read_json(schema)
     return schema
 
 

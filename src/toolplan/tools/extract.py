@@ -30,6 +30,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from typing import Final
 
+from toolplan.plan.exact_json import read_json
 from toolplan.plan.path import Json, Path
 from toolplan.providers import Message, Model, ModelError, ModelRequest, Piece, Text, complete
 from toolplan.schema import Schema, SchemaError
@@ -44,7 +45,6 @@ from toolplan.schema.tool import (
     ToolError,
 )
 from toolplan.schema.tool_call import current_call, report_progress
-from toolplan.tools.replies import read_json
 
 NAME: Final = "extract"
 MAX_TEXT: Final = 200_000

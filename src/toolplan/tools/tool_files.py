@@ -8,9 +8,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
+from toolplan.plan.exact_json import InexactJson, read_json
 from toolplan.schema.tool import Toolbox, ToolObjectError
 from toolplan.tools._base import OpenedTools, SourceContext, ToolSource
-from toolplan.tools.replies import InexactJson, read_json
 
 _SHAPE: Final = (
     'The file is a list of tool objects: {"name": …, "description": …, "input_schema": {…}}.'

@@ -16,12 +16,12 @@ from urllib.parse import unquote
 
 from msgspec import Struct
 
+from toolplan.plan.exact_json import read_json
 from toolplan.plan.model import escape_pointer, split_pointer
 from toolplan.plan.path import Json, json_type
 from toolplan.plan.yaml_text import Plain, YamlError, read_yaml
 from toolplan.schema import value_types
 from toolplan.schema.tool import ToolObjectError
-from toolplan.tools.replies import read_json
 
 Node: TypeAlias = dict[str, Json]
 T = TypeVar("T", bound=str)

@@ -8,9 +8,10 @@ from collections.abc import Mapping
 from typing import Final
 from urllib.parse import quote, unquote
 
+from toolplan.plan.exact_json import InexactJson, read_json
 from toolplan.plan.path import Json
 from toolplan.schema.tool import Arguments, OutcomeUnknown, ToolError
-from toolplan.tools.replies import InexactJson, page_title, read_json
+from toolplan.tools.replies import page_title
 from toolplan_openapi._addresses import Origin
 from toolplan_openapi._bodies import CHARSET, is_json
 from toolplan_openapi._http import Credentials, Request, Response

@@ -15,9 +15,9 @@ from decimal import Decimal
 from typing import Final, NamedTuple
 
 from toolplan.dates import DateRange, Times
+from toolplan.plan.exact_json import read_json
 from toolplan.plan.path import Json
 from toolplan.schema import JsonType, Schema, at, elements, types_of, value_types
-from toolplan.tools.replies import read_json
 
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]{0,17})(?:\.[0-9]{1,17})?")
 _NO_LIST = re.compile(r"[^\[\]{},;|\n]*")

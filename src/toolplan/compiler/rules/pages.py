@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Set
+from collections.abc import Callable, Iterable, Iterator, Set
 
 from toolplan.compiler.rules._context import PlanContext, Problem
 from toolplan.compiler.rules._rule import rule
@@ -121,32 +121,37 @@ def _computed(context: PlanContext) -> Set[str]:
         if tool is not None and not tool.has_effects:
             of_lists_only = tool.compute_output is None
             pending += _read_rows(context, step, of_lists_only=of_lists_only)
-    computed: set[str] = set()
-    while pending:
-        step = context.steps.get(pending.pop())
-        if step is None or step.id in computed:
-            continue
-        computed.add(step.id)
+
+    def read_by(step: Step) -> Iterator[str]:
         tool = context.tool(step)
-        if tool is not None and not tool.has_effects:
-            pending += _read_rows(context, step)
-    return computed
+        return iter(()) if tool is None or tool.has_effects else _read_rows(context, step)
+
+    return _reached(context, pending, read_by)
 
 
 def _changed(context: PlanContext) -> Set[str]:
     """Return the steps whose rows reach effects, directly or through a read for each row."""
     acting = (step for _, step, tool in context.calls if tool is not None and tool.has_effects)
     pending = [name for step in acting for name in _read_rows(context, step)]
-    changed: set[str] = set()
+
+    def fanned_out_by(step: Step) -> Iterator[str]:
+        found = () if step.for_each is None else refs(step.for_each)
+        return (ref.step for ref in found if not _is_one_value(context, ref))
+
+    return _reached(context, pending, fanned_out_by)
+
+
+def _reached(
+    context: PlanContext, pending: list[str], read_by: Callable[[Step], Iterable[str]]
+) -> Set[str]:
+    """Return the steps named in `pending`, and those that they read."""
+    reached: set[str] = set()
     while pending:
         step = context.steps.get(pending.pop())
-        if step is None or step.id in changed:
-            continue
-        changed.add(step.id)
-        if step.for_each is not None:
-            found = refs(step.for_each)
-            pending += (ref.step for ref in found if not _is_one_value(context, ref))
-    return changed
+        if step is not None and step.id not in reached:
+            reached.add(step.id)
+            pending += read_by(step)
+    return reached
 
 
 def _page_decides(condition: Json, ref: Ref, step: Step, paging: Paging) -> bool:

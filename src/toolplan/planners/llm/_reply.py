@@ -9,10 +9,10 @@ from itertools import chain, count
 from typing import Final, cast
 
 from toolplan.dialects import DIALECTS, dialect_of
+from toolplan.plan.exact_json import read_json
 from toolplan.plan.path import Json
 from toolplan.planners._base import Clarification, Draft, Proposal, Refusal
 from toolplan.providers import ModelError
-from toolplan.tools.replies import read_json
 
 _THINKING: Final = ("think", "thinking")
 _FENCE = re.compile(r"```[^\n`]*\n(.*?)```", re.DOTALL)

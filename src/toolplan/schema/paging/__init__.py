@@ -7,9 +7,7 @@ from toolplan.schema.paging._pager import PageError as PageError
 from toolplan.schema.paging._pager import Pager as Pager
 from toolplan.schema.paging._results import Verdict as Verdict
 from toolplan.schema.paging._results import begins_later as begins_later
-from toolplan.schema.paging._results import is_cut as is_cut
-from toolplan.schema.paging._results import names_next as names_next
 from toolplan.schema.paging._results import next_link as next_link
 from toolplan.schema.paging._results import page_of as page_of
-from toolplan.schema.paging._results import total_in_words as total_in_words
 from toolplan.schema.paging._results import verdict_on as verdict_on
+from toolplan.schema.paging._signs import part_of as part_of

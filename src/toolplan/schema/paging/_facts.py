@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Set
+import re
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from typing import Final
 
 from msgspec import Struct
@@ -15,19 +17,20 @@ from toolplan.schema.paging._names import folded
 
 _MAX_DEPTH: Final = 4
 _MAX_FIELDS: Final = 400
-_COUNT: Final = frozenset(("integer",))
 _COUNT_OR_TEXT: Final = frozenset(("integer", "string"))
 _FLAG: Final = frozenset(("boolean",))
 _OBJECT: Final = frozenset(("object",))
 _CURSOR: Final = frozenset(("string", "integer", "null"))
 _NONE: Final = frozenset[str]()
+_NUMBER: Final = frozenset(("integer", "number", "boolean", "null"))
 _KINDS: Final = (
     ("totals", _COUNT_OR_TEXT, names.TOTALS, names.WEAK_TOTALS),
-    ("remainders", _COUNT, names.REMAINDERS, names.WEAK_REMAINDERS),
-    ("counts", _COUNT, _NONE, names.COUNTS),
     ("page_counts", _COUNT_OR_TEXT, _NONE, names.PAGE_COUNTS | names.WEAK_PAGE_COUNTS),
     ("more", _FLAG, names.MORE, names.WEAK_MORE),
+    ("more", _COUNT_OR_TEXT, _NONE, names.PAGES_LEFT),
     ("last", _FLAG, names.LAST, names.WEAK_LAST),
+    ("remainders", _COUNT_OR_TEXT, names.REMAINDERS, names.WEAK_REMAINDERS),
+    ("counts", _COUNT_OR_TEXT, _NONE, names.COUNTS),
     ("nexts", _OBJECT, names.OBJECT_CURSORS, _NONE),
 )
 """Kinds of facts: types and names of their fields, and names that count near other signs only."""
@@ -92,16 +95,16 @@ def put(value: Json, path: Path, new: Json) -> Json:
 
 
 def truth(value: Json) -> bool | None:
-    """Return a truth, also one that is written as 0 and 1 or as a word; else None."""
+    """Return a truth, also one that is written as a number or as a word; else None."""
     if isinstance(value, bool):
         return value
-    return _TRUTHS.get(str(value).strip().lower()) if isinstance(value, str | int) else None
+    number = whole(value)
+    if number is not None and number >= 0:
+        return number > 0
+    return _TRUTHS.get(value.strip().lower()) if isinstance(value, str) else None
 
 
-_TRUTHS: Final = {
-    **dict.fromkeys(("true", "yes", "y", "1"), True),
-    **dict.fromkeys(("false", "no", "n", "0"), False),
-}
+_TRUTHS: Final = {"true": True, "yes": True, "y": True, "false": False, "no": False, "n": False}
 
 
 def whole(value: Json) -> int | None:
@@ -111,6 +114,32 @@ def whole(value: Json) -> int | None:
     if isinstance(value, float) and value.is_integer():
         return int(value)
     return value if type(value) is int else None
+
+
+NUMBER: Final = r"\d{1,3}(?:[,.' _\u00a0\u202f]\d{3})+(?!\d)|\d{1,18}"
+"""A whole number in a text, with or without a mark between thousands."""
+_NO_DIGIT: Final = re.compile(r"\D")
+_COUNTED: Final = re.compile(
+    r"\s*(about|approx\.?|at least|over|more than|[~≈>≥])?\s*"
+    rf"({NUMBER})\s*(\+)?(?: {names.NOUN})?\s*"
+)
+
+
+def number_in(text: str) -> int:
+    """Return the number that `NUMBER` has found."""
+    return int(_NO_DIGIT.sub("", text))
+
+
+def counted(value: Json) -> tuple[int, bool] | None:
+    """Return a number of rows, and whether there are exactly as many; None where it is none.
+
+    Texts are numbers as well: `1,200`, `120 rows`, and `over 120` or `120+`, which is not exact.
+    """
+    if isinstance(value, str):
+        found = _COUNTED.fullmatch(value)
+        return found and (number_in(found[2]), not (found[1] or found[3]))
+    number = whole(value)
+    return None if number is None or number < 0 else (number, True)
 
 
 class Facts(Struct, frozen=True):
@@ -162,11 +191,15 @@ def facts_of(
     fields = list(fields_of(schema))
     found: dict[str, list[Path]] = {"nexts": [], "weak_nexts": []}
     lists = [each for each in fields if "array" in each.types]
-    general = _general_names(lists)
+    counts = (_general_names(each.name, is_only=len(lists) == 1) for each in lists)
+    general = {name: of for each in counts for name, of in each.items()}
     fields = [replace(each, name=general.get(each.name, each.name)) for each in fields]
-    envelopes = _envelopes(fields)
+    near = _envelopes(fields)
+    about = {()} | {each.path[:depth] for each in lists for depth in range(len(each.path))}
     for field in fields:
-        if "array" not in field.types and (kind := _kind(field, is_paged, args, envelopes)):
+        is_about = field.container in names.ABOUT_PAGES or (is_paged and field.path[:-1] in about)
+        kind = _kind(field, is_about, is_about or field.path[:-1] in near, args)
+        if "array" not in field.types and kind:
             found.setdefault(kind, []).append(field.path)
     found["nexts"] += found.pop("weak_nexts")  # a `marker` may be that of this page
     rows = _rows(lists)
@@ -182,41 +215,59 @@ def facts_of(
     return Facts(rows, **{kind: tuple(paths) for kind, paths in found.items()})
 
 
-def _general_names(lists: list[Field]) -> dict[str, str]:
-    """Return general names of counts that are named after a list: `totalTickets`, `ticketCount`."""
+def stems(name: str) -> tuple[str, ...]:
+    """Return the folded name of a list, and those of one of its rows."""
+    return name, *(name.removesuffix(e) + y for e, y in _PLURALS if name.endswith(e) and name != e)
+
+
+@lru_cache(maxsize=1024)
+def _general_names(name: str, *, is_only: bool) -> Mapping[str, str]:
+    """Return general names of the counts of a list `name`: of `totalTickets`, `ticketCount`."""
     found: dict[str, str] = {}
-    for name in (field.name for field in lists):
-        stems = [name.removesuffix(end) + y for end, y in _PLURALS if name.endswith(end)]
-        for each in (name, *filter(None, stems)):
-            if name not in names.SUMMED:  # there it may be their sum
-                found[f"total{each}"] = "totalcount"
-            found |= dict.fromkeys((f"total{each}count", f"totalnumberof{each}"), "totalcount")
-            found |= dict.fromkeys((f"{each}count", f"num{each}", f"numberof{each}"), "count")
+    for each in stems(name):
+        if name not in names.SUMMED:  # there it may be their sum
+            found[f"total{each}"] = "totalcount"
+        found |= dict.fromkeys((f"total{each}count", f"totalnumberof{each}"), "totalcount")
+        found |= dict.fromkeys((f"{each}count", f"num{each}", f"numberof{each}"), "count")
+        for left in names.LEFT if is_only else ():
+            found |= dict.fromkeys((f"{left}{each}", f"{each}{left}"), left)
     return found
 
 
 def _envelopes(fields: list[Field]) -> set[Path]:
-    """Return the paths of the objects that are about one list and its pages, and nothing else."""
+    """Return the paths of the objects that are about one list and its pages, and nothing else.
+
+    Such an object may have others in it that count rows: `{"stats": {"total": 120, "shown": 50}}`.
+    """
     inside: dict[Path, list[Field]] = {}
     for each in fields:
         inside.setdefault(each.path[:-1], []).append(each)
     envelopes: set[Path] = set()
     for path, found in inside.items():
         lists = [each for each in found if "array" in each.types]
-        if len(lists) == 1 and all(e.name in names.OF_ENVELOPES for e in found if e not in lists):
+        lists = [each for each in lists if each.name not in names.OF_TABLES] or lists
+        counts = {
+            each.path for each in found
+            if len(of := inside.get(each.path, [])) > 1 and all(map(_is_about_pages, of))
+        }  # fmt: skip
+        others = (each for each in found if "array" not in each.types and each.path not in counts)
+        if len(lists) == 1 and all(map(_is_about_pages, others)):
             name, of = lists[0].name, lists[0].node.get("items")
             types = types_stated(of) if isinstance(of, dict) else _NONE
             is_summed = types & {"integer", "number"} or name in names.SUMMED | names.NOT_ROWS
             # an invoice has lines and a total
             if name in names.ROWS or not is_summed:
-                envelopes.add(path)
+                envelopes |= {path, *counts}
     return envelopes
 
 
-def _kind(field: Field, is_paged: bool, args: frozenset[str], envelopes: Set[Path]) -> str | None:
+def _is_about_pages(field: Field) -> bool:
+    is_number = bool(field.types) and field.types <= _NUMBER
+    return field.name in names.OF_ENVELOPES or (is_number and field.name in names.PLACES)
+
+
+def _kind(field: Field, about: bool, near: bool, args: frozenset[str]) -> str | None:
     name, types, container = field.name, field.types, field.container
-    about = is_paged or container in names.ABOUT_PAGES
-    near = about or field.path[:-1] in envelopes
     if name == "value" and container in ("total", "totalcount"):
         name = "totalcount"
     elif name in ("count", "total") and container == "more":
@@ -236,7 +287,7 @@ def _kind(field: Field, is_paged: bool, args: frozenset[str], envelopes: Set[Pat
     if name == "offset" and "integer" in types:
         return None  # that of this page
     is_weak = name in names.WEAK_NEXT and (name in args or container in _NEXT_OBJECTS)
-    return "weak_nexts" if is_weak or (name == "cursor" and is_paged) else None
+    return "weak_nexts" if is_weak or (name == "cursor" and about) else None
 
 
 def _rows(lists: list[Field]) -> Path | None:

@@ -1,11 +1,14 @@
 """The names that public APIs give to page arguments and to the fields that describe a page.
 
 All names are folded: letters and digits only, in lower case (`page[size]`, `$top`, `pageSize`).
-A weak name also means other things, and counts only beside another sign of pages.
+A weak name also means other things, and counts only beside another sign of pages. Names in results
+are put together of a few words (`total_ticket_count`, `nextPageToken`), and are patterns of them.
 """
 
 from __future__ import annotations
 
+import re
+from collections.abc import Set
 from functools import lru_cache
 from typing import Final
 
@@ -18,6 +21,22 @@ def folded(name: str) -> str:
 
 def _table(text: str) -> frozenset[str]:
     return frozenset(text.split())
+
+
+class Names:
+    """The names that one of `patterns` matches as a whole."""
+
+    def __init__(self, *patterns: str) -> None:
+        self._patterns = patterns
+        self._matches = lru_cache(maxsize=1024)(re.compile("|".join(patterns)).fullmatch)
+
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, str) and self._matches(name) is not None
+
+    def __or__(self, other: Names | Set[str]) -> Names:
+        return Names(*self._patterns, *(other._patterns if isinstance(other, Names) else other))
+
+    __ror__ = __or__
 
 
 # Arguments
@@ -43,6 +62,9 @@ OTHER_NUMBERS: Final = _table(
     """
 )
 """Last words of arguments whose number is no number of rows."""
+PIECES: Final = _table("chunk block batch part slice segment section portion page pg p tranche")
+"""Words in the name of an argument whose number may be that of a piece of the list."""
+NUMBERS: Final = _table("number num nr no index")
 PAGES: Final = _table("page pagenumber pagenum pageno pageindex currentpage pagenr")
 WEAK_PAGES: Final = _table("p pg number index")
 OFFSETS: Final = _table(
@@ -92,65 +114,60 @@ NOT_ROWS: Final = _table(
     notices schema tags labels suggestions sort sortby facetcounts messageswarnings expand
     """
 )
+OF_TABLES: Final = _table("columns headers fields schema warnings errors notices messages links")
+"""Lists of what is said of the rows in another one."""
 SUMMED: Final = _table(
     "lines lineitems orderlines positions payments charges prices amounts costs fees scores points"
 )
 """Lists beside which a total may be their sum."""
-TOTALS: Final = _table(
-    """
-    totalcount totalresults totalitems totalrecords totalrows totalhits totalelements totalsize
-    totalentries totalmatches totalobjects totalnumber totalnum totalmatching nbhits numfound
-    resulttotal hitcount totalavailable odatacount totalresultscount totalrecordcount xtotalcount
-    totalnumberofresults totalitemcount totalrowcount totalfound resultstotal itemstotal
-    totalresultsavailable nitems
-    """
+NOUN: Final = (
+    "(?:results?|items?|rows?|records?|entries|hits?|elements?|objects?|documents?|match(?:es)?)"
 )
-WEAK_TOTALS: Final = _table("total")
-COUNTS: Final = _table(
-    """
-    count found matched recordcount itemcount rowcount numresults numberofresults
-    estimatedtotalhits estimatedtotal estimatedcount approximatecount of outof
-    """
+_COUNT: Final = "(?:count|number|num|nb|n|size|of)"
+LEFT: Final = (
+    "remaining", "remainder", "left", "leftout", "omitted", "hidden", "dropped", "truncated",
+    "more", "additional", "further",
+    *(no + shown for no in ("not", "un") for shown in ("shown", "returned", "listed", "displayed")),
+)  # fmt: skip
+"""Words for the rows that are not there."""
+_LEFT: Final = f"(?:{'|'.join(LEFT)})"
+TOTALS: Final = Names(
+    rf"x?total(?:{_COUNT}|{NOUN}|available|found|matching)+", rf"{NOUN}total",
+    "nbhits", "numfound", "hitcount", "odatacount", "nitems",
+)  # fmt: skip
+WEAK_TOTALS: Final = Names("totals?")
+COUNTS: Final = Names(
+    f"counts?|all|overall|available|found|match(?:ed|ing)|matched{_COUNT}|of|outof"
+    f"|{NOUN}{_COUNT}?|(?:num|numberof)results"
+    "|estimatedtotalhits|(?:estimated|approximate)(?:total|count)"
 )
 """More than the rows of the page is a sign of more; as many may be the size of the page."""
 
-REMAINDERS: Final = _table("remainingitemcount remainingcount remainingitems remainingresults")
-WEAK_REMAINDERS: Final = _table("remaining omitted")
-PAGE_COUNTS: Final = _table(
-    "totalpages pagecount nbpages numpages numberofpages totalpagecount pagestotal lastpage maxpage"
+REMAINDERS: Final = Names(rf"remaining{NOUN}?(?:count|items|results)")
+WEAK_REMAINDERS: Final = Names(rf"{_COUNT}*{NOUN}?{_LEFT}{NOUN}?{_COUNT}*")
+PAGE_COUNTS: Final = Names(
+    "(?:total|num|nb|numberof)pages", "(?:total)?pagecount", "pagestotal", "(?:last|max)page"
 )
-WEAK_PAGE_COUNTS: Final = _table("pages")
-MORE: Final = _table(
-    """
-    hasmore hasnext hasnextpage hasmoreresults hasmorepages hasmoreitems hasmoredata hasmorerecords
-    moreresults moreavailable moredata moreresultsavailable istruncated incompleteresults moreitems
-    moreitemsincollection moretofollow hasmorerows morerecords truncated resultstruncated
-    wastruncated partialresults partialresult resultsincomplete exceededtransferlimit
-    """
+WEAK_PAGE_COUNTS: Final = Names("pages")
+MORE: Final = Names(
+    rf"(?:has)?more(?:{NOUN}|pages|data)(?:available|incollection)?", "hasmore", "moreavailable",
+    "hasnext(?:page)?", "moretofollow", "(?:is|was|results?)?truncated", "exceededtransferlimit",
+    "incompleteresults|resultsincomplete|partialresults?",
+)  # fmt: skip
+WEAK_MORE: Final = Names(
+    "more|next|capped|cutoff", "(?:is)?(?:partial|incomplete)", "limit(?:reached|exceeded|hit)"
 )
-WEAK_MORE: Final = _table(
-    """
-    more next partial ispartial incomplete isincomplete capped limitreached limitexceeded limithit
-    cutoff
-    """
-)
-LAST: Final = _table("islast islastpage endoflist isfinalpage nomore allreturned endofresults")
-WEAK_LAST: Final = _table(
-    """
-    last done complete finished lastpage eof end iscomplete isdone exhausted isexhausted isfinished
-    """
-)
-NEXT: Final = _table(
-    """
-    nextcursor nextpagetoken nexttoken nextpage nextlink nexturl nexturi nextpageuri nextpageurl
-    nextpagelink odatanextlink nextrecordsurl nextmarker nextcontinuationtoken continuationtoken
-    lastevaluatedkey nextoffset nextstart nextstartkey nextpageindex nextpagenumber nextkey
-    nextpagecursor nextset nextresults resumptiontoken paginationtoken nextpath nextstartingafter
-    startingafter nexthref nextpageoffset
-    nextpagestart nextpagenum nextbatch nextindex nextposition nextskip endcursor nextpageid nextid
-    nextrange nextfrom continuefrom
-    """
-)
+PAGES_LEFT: Final = Names(f"{_LEFT}pages?|pages?{_LEFT}")
+"""Numbers of pages that follow."""
+
+LAST: Final = Names("islast(?:page)?|isfinalpage|endof(?:list|results)|nomore|allreturned")
+WEAK_LAST: Final = Names("(?:is)?(?:last|done|complete|finished|exhausted)", "lastpage|eof|end")
+NEXT: Final = Names(
+    "(?:odata)?next(?:page|records|continuation|starting|start)*(?:cursor|token|link|ur[il]|path"
+    "|href|marker|key|index|id|num(?:ber)?|offset|start|position|skip|range|from|after)",
+    "next(?:page|batch|set|results)", "startingafter|endcursor",
+    "(?:continuation|pagination|resumption)token", "lastevaluatedkey|continuefrom",
+)  # fmt: skip
 OBJECT_CURSORS: Final = _table(
     "lastevaluatedkey nextkey nextcursor nextpagekey resumekey paginator"
 )
@@ -175,8 +192,18 @@ ABOUT_PAGES: Final = _table(
 
 OF_ENVELOPES: Final = (
     TOTALS | WEAK_TOTALS | COUNTS | REMAINDERS | WEAK_REMAINDERS | PAGE_COUNTS | WEAK_PAGE_COUNTS
-    | MORE | WEAK_MORE | LAST | WEAK_LAST | NEXT | LIMITS | PAGES | OFFSETS | CURSORS | ABOUT_PAGES
+    | PAGES_LEFT | MORE | WEAK_MORE | LAST | WEAK_LAST | NEXT | LIMITS | PAGES | OFFSETS | CURSORS
+    | ABOUT_PAGES
     | _table("ok success status query took kind object size limit next previous prev")
     | _table("showing shown displayed returned note message summary info")
 )  # fmt: skip
 """Fields beside a list in an object that says only how much of the list it holds."""
+
+PLACES: Final = Names(
+    f"(?:from|to|start|end|begin|stop|first|last|position|index|current|per|at|{_COUNT}|page"
+    "|shown|showing|displayed|returned|listed)+"
+)
+"""Such fields where they are numbers: they say which rows the list holds."""
+
+NOTES: Final = Names(".*(?:notes?|messages?|msg|info|summary|warnings?|notices?|hints?|details?)")
+"""Texts about a result."""

@@ -13,6 +13,7 @@ from toolplan.schema.paging._arguments import Argument, Paging
 from toolplan.schema.paging._facts import at, put, whole
 from toolplan.schema.paging._names import folded
 from toolplan.schema.paging._results import (
+    NEARLY,
     Page,
     Verdict,
     begins_later,
@@ -156,7 +157,8 @@ class Pager:
             # only a cursor leads past a page without rows
             return Verdict(bool(said.more or said.has_next), "next-page")
         verdict = verdict_on(said, self._paging, self._overlays[last])
-        if last and verdict.more is None and (said.rows or 0) < (first.rows or 0):
+        is_short = verdict.more is None and verdict.reason != "limit"
+        if last and is_short and (said.rows or 0) < (first.rows or 0):
             return Verdict(False)
         return verdict
 
@@ -165,8 +167,15 @@ class Pager:
         paging, before = self._paging, self._overlays[last]
         if said.next is not None and (found := self._by_next(said.next, before)) is not None:
             return found
-        if paging.page is not None or paging.offset is not None:
+        if paging.page is not None:
             return self._numbered(last + 1, self.rows)
+        if paging.offset is not None:
+            most = None if paging.limit is None else paging.limit.number(before)
+            rows = said.rows or 0
+            # where rows were taken from a page, their number is no place in the list
+            is_thinned = most is not None and most - most // NEARLY <= rows < most
+            is_known = self._pages[0].total is not None or said.more
+            return None if is_thinned and not is_known else self._numbered(last + 1, self.rows)
         cursor = paging.cursor
         if cursor is not None and folded(cursor.path[-1]) in _ID_CURSORS and said.rows:
             final = self._rows(last)[-1]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 from urllib.parse import parse_qsl, urlsplit
 
@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from toolplan.plan.path import Json, Path
 from toolplan.schema.paging import _names as names
-from toolplan.schema.paging._facts import Facts, at, facts_of, shape_of, truth, whole
+from toolplan.schema.paging._facts import Facts, at, counted, facts_of, shape_of, truth, whole
 from toolplan.schema.paging._names import folded
 
 if TYPE_CHECKING:
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 _STEP: Final = 10
 _STATED_STEP: Final = 50
 """The largest page of a tool is a multiple of this; the second where the schema states a limit."""
+NEARLY: Final = 20
+"""A page that lacks fewer than one row in so many may be a full one from which rows were taken."""
 
 
 class Page(Struct, frozen=True):
@@ -114,16 +116,30 @@ def _of_object(output: dict[str, Json], paging: Paging | None) -> Page:
 def _counted(page: Page, output: dict[str, Json], facts: Facts) -> Page:
     """Return `page` with the number of all rows, as far as the result states it."""
     for path in facts.totals:
-        total = whole(at(output, path))
-        if total is not None and total >= (page.rows or 0):  # less counts something else
-            if at(output, (*path[:-1], "relation")) == "gte":
-                return replace(page, total=total, is_at_least=True)
+        total = counted(at(output, path))
+        if total is not None and total[0] >= (page.rows or 0):  # less counts something else
+            if not total[1] or at(output, (*path[:-1], "relation")) == "gte":
+                return replace(page, total=total[0], is_at_least=True)
             place = tuple(map(str, path))
-            return replace(page, total=total, is_total_sure=True, total_path=place)
+            return replace(page, total=total[0], is_total_sure=True, total_path=place)
+    if page.pages is None:
+        page = replace(page, pages=_pages_in_total(page, output, facts))
     remaining = _first_integer(output, facts.remainders)
     if remaining is not None and page.rows is not None:
         return replace(page, total=page.rows + remaining, is_total_sure=remaining > 0)
     return replace(page, total=_first_integer(output, facts.counts))
+
+
+def _pages_in_total(page: Page, output: dict[str, Json], facts: Facts) -> int | None:
+    """Return a total that is too small for the rows, and counts pages: `{"page": 1, "of": 3}`."""
+    for path in (*facts.totals, *facts.counts):
+        total, beside = whole(at(output, path)), at(output, path[:-1])
+        if total is None or not isinstance(beside, dict) or not 1 < total < (page.rows or 0):
+            continue
+        numbers = (whole(value) for key, value in beside.items() if folded(key) in names.PAGES)
+        if any(number is not None and 0 <= number <= total for number in numbers):
+            return total
+    return None
 
 
 def _cursor(output: Json, paths: Sequence[Path], known: frozenset[str]) -> Json:
@@ -140,8 +156,8 @@ def _cursor(output: Json, paths: Sequence[Path], known: frozenset[str]) -> Json:
 
 
 def _first_integer(output: dict[str, Json], paths: tuple[Path, ...]) -> int | None:
-    found = (whole(at(output, path)) for path in paths)
-    return next((each for each in found if each is not None and each >= 0), None)
+    found = (counted(at(output, path)) for path in paths)
+    return next((each[0] for each in found if each is not None), None)
 
 
 def verdict_on(page: Page, paging: Paging | None, args: Mapping[str, Json]) -> Verdict:
@@ -180,7 +196,7 @@ def _by_limit(rows: int, paging: Paging | None, args: Mapping[str, Json]) -> Ver
         return Verdict(False)
     if most is None and not (limit.is_nullable and len(paging.arguments) == 1):
         return Verdict(None, "unknown")
-    if most is not None and rows >= most:
+    if most is not None and rows >= most - most // NEARLY:
         return Verdict(None, "limit")
     # a tool that gives less than it was asked for cuts the page without a word, at a round number
     is_stated = most is not None and (
@@ -238,7 +254,8 @@ def next_link(headers: Mapping[str, str]) -> dict[str, Json]:
     if (total := whole(headers.get("content-range", "").partition("/")[2].strip())) is not None:
         said["total"] = total
     for name, text in headers.items():
-        bare = name.startswith(_OWN) and (found := _HEADER.fullmatch(name)) and folded(found[1])
+        found = _HEADER.fullmatch(name) if name.startswith(_OWN) else None
+        bare = "" if found is None else folded(found[1])
         if bare in _COUNT_HEADERS and (count := whole(text.strip())) is not None:
             said["total"] = count
         elif bare in _PAGE_HEADERS and (count := whole(text.strip())) is not None:
@@ -283,97 +300,3 @@ def query_of(link: str) -> dict[str, str]:
         return {folded(key): value for key, value in parse_qsl(urlsplit(link).query)}
     except ValueError:
         return {}
-
-
-_FEWEST_CUT: Final = 2
-_RANGE: Final = re.compile(r"\s*(?:\w+\s*=\s*)?(\d{1,9})\s*(?:-|–|:|\.\.|,)\s*(\d{1,9})\s*")
-_LINK: Final = re.compile(r"(https?:/)?/|\?")
-_CURSOR_KEYS: Final = names.CURSORS | names.NEXT
-_DATE: Final = re.compile(r"\d{4}-\d\d")
-_WORDS: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
-
-
-def is_cut(output: Json, page: Page, schema: Mapping[str, Json], args: Mapping[str, Json]) -> bool:
-    """Return whether a result has as many rows as a whole number among its arguments says.
-
-    `schema` is the flat schema of the arguments. The number may be sent or be a default, under any
-    name: `batch_size: int = 50` cuts a list of 120 rows without a word. A number that each row
-    repeats is a filter, and one of a name as `id` or `year` counts no rows.
-    """
-    rows = at(output, page.path or ()) if page.path is not None else None
-    if not isinstance(rows, list) or len(rows) < _FEWEST_CUT or page.shows_end:
-        return False
-    for name, default, _ in _declared(schema):
-        value = args.get(name, default)
-        # `50`, or `0-49` as in a range
-        found = _RANGE.fullmatch(value) if isinstance(value, str) else None
-        value = whole(value) if found is None else int(found[2]) - int(found[1]) + 1
-        about = _WORDS.findall(name)[-1:] or [name]
-        if value != len(rows) or about[0].lower() in names.OTHER_NUMBERS:
-            continue
-        if not all(isinstance(row, dict) and value in row.values() for row in rows):
-            return True
-    return False
-
-
-def names_next(
-    output: Json, page: Page, schema: Mapping[str, Json], args: Mapping[str, Json]
-) -> bool:
-    """Return whether a text beside the list looks like a cursor for one of the arguments.
-
-    Its key resembles an optional argument of the flat `schema`, whose name speaks of a place in a
-    list, and its value is neither a date nor what was sent. A text `next` that is a link is one in
-    any case.
-    """
-    if not isinstance(output, dict) or not page.path or page.shows_end:
-        return False
-    for key, value in output.items():
-        if not isinstance(value, str) or not value or _DATE.match(value):
-            continue
-        if folded(key) == "next" and _LINK.match(value):
-            return True
-        for name, default, is_needed in _declared(schema):
-            argument, own = folded(name), folded(key)
-            words = {word.lower() for word in _WORDS.findall(name)}
-            takes_cursor = words & names.CURSOR_WORDS or argument in names.CURSORS
-            is_new = not is_needed and value != args.get(name, default)
-            is_alike = own in argument or argument in own or own in _CURSOR_KEYS
-            if is_new and takes_cursor and is_alike:
-                return True
-    return False
-
-
-_OF: Final = re.compile(
-    r"(\d[\d,]*)\s*(?:/|(?:out )?of)\s*(?:about |over |more than |~)?(\d[\d,]*)"
-)
-_AND_MORE: Final = re.compile(r"(?:\band|\bplus|\+|\.\.\.|…|\()\s*(\d[\d,]*) (?:more|others?)\b")
-_MOST_SEARCHED: Final = 500
-
-
-def total_in_words(output: Json, page: Page) -> int | None:
-    """Return the number of all rows that a text beside them, or in the last one's place, states.
-
-    Such texts are `Showing 1-50 of 120 results`, `0-49/120`, and `... and 70 more`.
-    """
-    rows = at(output, page.path or ()) if page.path is not None else None
-    if not isinstance(rows, list) or page.shows_end:
-        return None
-    texts = [*rows[-1:], *(output.values() if isinstance(output, dict) else ())]
-    count = len(rows)
-    for text in (each[:_MOST_SEARCHED] for each in texts if isinstance(each, str)):
-        if (found := _AND_MORE.search(text)) is not None:
-            is_a_row = bool(rows) and text == rows[-1]
-            return count - is_a_row + int(found[1].replace(",", ""))
-        for found in _OF.finditer(text):
-            shown, total = (int(each.replace(",", "")) for each in found.groups())
-            if shown in (count, count - 1) and total > count:
-                return total
-    return None
-
-
-def _declared(schema: Mapping[str, Json]) -> Iterator[tuple[str, Json, bool]]:
-    """Yield the arguments of a flat schema: each with its default, and whether it is required."""
-    properties, required = schema.get("properties"), schema.get("required")
-    needed = required if isinstance(required, list) else []
-    for name, node in properties.items() if isinstance(properties, dict) else ():
-        yield name, node.get("default") if isinstance(node, dict) else None, name in needed

@@ -157,7 +157,7 @@ def answer(
         for each in (() if too_large else results_of(plan, run))
         if each.step not in continued
     )
-    problems = _problems(run, steps)
+    problems = _problems(run, steps, effects)
     ends = sinks(plan) if plan.output is None else (ref.step for ref in refs(plan.output))
     left_out = continued.union(ends)
     on_the_way: list[str] = []
@@ -220,13 +220,15 @@ def _verdict(run: Run, problems: Sequence[Problem]) -> str:
     return f"The run failed; {done} of {total} succeeded."
 
 
-def _problems(run: Run, planned: Mapping[str, Step]) -> tuple[Problem, ...]:
+def _problems(
+    run: Run, planned: Mapping[str, Step], effects: Collection[str]
+) -> tuple[Problem, ...]:
     found: list[Problem] = []
     for name, step in run.steps.items():
         is_open = run.status is RunState.RUNNING and step.state in _OPEN
         if step.state is StepState.SUCCEEDED and step.error is None:
             is_each = name in planned and planned[name].for_each is not None
-            if words := reported_failure(step.output, each=is_each):
+            if words := reported_failure(step.output, each=is_each, acts=name in effects):
                 words = cut(printable(words), _MESSAGE_WIDTH)
                 found.append(Problem(name, step.state, _REPORTED, words, fatal=False))
             continue

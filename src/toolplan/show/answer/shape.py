@@ -83,9 +83,13 @@ COUNT_KEYS: Final = frozenset({"count", "total", "total_count", "row_count"})
 
 _DONE: Final = frozenset({"ok", "success", "succeeded", "successful", "issuccess"})
 _STATES: Final = frozenset({"status", "state", "result", "outcome"})
-_BAD_STATES: Final = frozenset({"error", "fail", "failed", "failure"})
 _ERRORS: Final = frozenset({"error", "errors"})
 _REASONS: Final = ("error", "errors", "message", "reason", "detail", "details")
+_OF_THINGS: Final = tuple(name for name in _REASONS if name != "message")  # a job has a message
+_BAD_STATES: Final = {
+    "error": _REASONS, "fail": _REASONS, "failed": _OF_THINGS, "failure": _OF_THINGS
+}  # fmt: skip
+"""States that report a failure of a call, each with the fields that give its reason."""
 _NO_IDS: Final = ("valid", "paid")
 _OF_ERRORS: Final = {*_DONE, *_STATES, *_REASONS, "code", "type", "title", "data", "statuscode"}
 
@@ -211,26 +215,33 @@ def _rows_of_each(outputs: Sequence[Json], hints: Hints) -> Rows:
     return replace(_rows(given, hints), gaps=gaps)
 
 
-def reported_failure(output: Json, *, each: bool = False) -> str:
+def reported_failure(output: Json, *, each: bool = False, acts: bool = False) -> str:
     """Return the failure that a result itself reports, as text; empty without one.
 
     These are objects with `ok: false`, a `status` of "error", or an `error` and nothing besides.
-    The record of a thing, which has an identity, may have such a state; it is no report. With
-    `each`, `output` is the list of the results of a `for_each`.
+    The record of a thing may have such a state as well, and is no report: it has an identity, or
+    further fields and no reason, unless the call `acts`: then its result tells what became of it.
+    With `each`, `output` is the list of the results of a `for_each`.
     """
     if each and isinstance(output, list):
-        found = [text for item in output if (text := reported_failure(item))]
+        found = [text for item in output if (text := reported_failure(item, acts=acts))]
         more = f" (and {len(found) - 1} of the other {len(output) - 1})" if found[1:] else ""
         return f"{found[0]}{more}" if found else ""
     if not isinstance(output, dict):
         return ""
     given = {key.replace("_", "").lower(): (key, value) for key, value in output.items()}
+    full = {name for name, (_, value) in given.items() if value}
+    is_report = full <= _OF_ERRORS
     names = [
         name
         for name, (_, value) in given.items()
         if (name in _DONE and value is False)
-        or (name in _STATES and str(value).lower() in _BAD_STATES)
-        or (name in _ERRORS and value and {n for n in given if given[n][1]} <= _OF_ERRORS)
+        or (
+            name in _STATES
+            and (reasons := _BAD_STATES.get(str(value).lower())) is not None
+            and (acts or is_report or not full.isdisjoint(reasons))
+        )
+        or (name in _ERRORS and value and is_report)
     ]
     has_id = any(name.endswith("id") and not name.endswith(_NO_IDS) for name in given)
     if not names or (has_id and not _DONE & {*names}):

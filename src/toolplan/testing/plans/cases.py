@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Mapping
 from datetime import date
 from pathlib import Path
-from typing import Annotated, Any, Final, cast
+from typing import Annotated, Any, Final
 
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
@@ -17,6 +17,7 @@ from toolplan.base.errors import ToolplanError
 from toolplan.compiler import parse
 from toolplan.dialects import dialect_of
 from toolplan.plan.canonical import dump, load
+from toolplan.plan.exact_json import read_json
 from toolplan.plan.model import Literal, Plan, Step
 from toolplan.plan.path import Json
 from toolplan.plan.yaml_text import YamlError, read_yaml

@@ -40,7 +40,8 @@ from mcp.types import (
 from msgspec import Struct
 from pydantic import ValidationError
 
-from toolplan.tools.replies import InexactJson, page_title, read_json
+from toolplan.plan.exact_json import InexactJson, read_json
+from toolplan.tools.replies import page_title
 
 Waiting: TypeAlias = Mapping[RequestId, str]
 """The requests that have no answer yet: the method of each, by its id."""

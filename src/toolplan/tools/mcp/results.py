@@ -23,12 +23,12 @@ from mcp.types import (
     TextResourceContents,
 )
 
+from toolplan.plan.exact_json import read_json
 from toolplan.plan.path import Json
 from toolplan.schema import sub_schemas
 from toolplan.schema.tool import ToolError
 from toolplan.schema.tool_call import StatedLabel
 from toolplan.tools.mcp._wire import clean, why_unsound
-from toolplan.tools.replies import read_json
 
 Other: TypeAlias = ImageContent | AudioContent | ResourceLink | EmbeddedResource
 

@@ -14,6 +14,7 @@ from msgspec import Struct, field
 
 from toolplan.dialects import values
 from toolplan.plan.canonical import ParsedText, TextProblem, Written, shown
+from toolplan.plan.exact_json import read_json
 from toolplan.plan.model import (
     Array,
     Literal,
@@ -26,7 +27,6 @@ from toolplan.plan.model import (
 )
 from toolplan.plan.path import EVERY, Json, NotThere, Path, PathSyntaxError, parse_path, select
 from toolplan.schema import Schema, SchemaError
-from toolplan.tools.replies import read_json
 from toolplan_openapi._document import Place
 
 Outputs: TypeAlias = Mapping[str, Value]

@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from toolplan.dialects import form, values
 from toolplan.plan.canonical import MOST_RETRIES, IdCheck, Report, Syntax, shown
+from toolplan.plan.exact_json import read_json
 from toolplan.plan.model import (
     Plan,
     Ref,
@@ -29,7 +30,6 @@ from toolplan.plan.model import (
 )
 from toolplan.plan.path import Json
 from toolplan.tools import plain_name
-from toolplan.tools.replies import read_json
 from toolplan_openapi._document import Place, free_name
 from toolplan_openapi.arazzo._expressions import (
     REFERENCE,
