@@ -339,9 +339,9 @@ def rank(w: World, np: NP, order: str | None, f: Word, *n: float | None) -> Out:
         yield Rank(np.set._replace(limit=None), f.field, order or f.order or "asc", first), 0
 
 
-def largest(w: World, order: str, np: NP) -> Out:
-    """Sort things by the one number that they have."""
-    if word := _only_number(w, np):
+def largest(w: World, order: str, np: NP, units: str = "") -> Out:
+    """Sort things by the one number that they have, in `units`."""
+    if word := _only_number(w, np, units.split(",") if units else ()):
         yield from rank(w, np, order, word)
 
 
