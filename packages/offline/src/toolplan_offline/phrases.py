@@ -217,7 +217,7 @@ def called(w: World, e: str, text: str, said: str = "") -> Out:
 def known_as(w: World, text: str) -> Out:
     """Mean a thing of any kind that has a name; the rest of the question says which kind."""
     for e in w.lex.entities:
-        yield from ((np, 3) for np, _ in called(w, e, text))
+        yield from ((np, 3) for np, _ in called(w, e, text, "name"))
 
 
 def coded(w: World, e: str, code: str | float) -> Out:

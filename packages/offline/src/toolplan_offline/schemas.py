@@ -20,6 +20,8 @@ from toolplan_offline.words import plural, singular, spoken
 
 Node = Mapping[str, Any]
 _EVENT: Final = re.compile(r"date|day|time(stamp)?|(?!updat|modif)\w+([eil]d|[hn]t|en|wn)_(on|at)")
+_HAPPENED: Final = re.compile(_EVENT.pattern + r"|(?!updat|modif)\w+([eil]d|[hn]t|en|wn)")
+_AHEAD: Final = re.compile(r"\w*(due|next|expir|until|deadline|valid)\w*")
 _OPEN: Final = re.compile(r"\w+_(after|since|before|until|from|to)")
 _JSON_TYPES: Final = ("string", "number", "integer", "boolean")
 
@@ -171,10 +173,7 @@ class Schemas:
         self.entities = {k: e for k, e in self.entities.items() if e.list_tool or e.get_tool}
         for entity in self.entities.values():
             _refer(entity, self.entities)
-            days = [f.name for f in entity.fields.values() if f.kind == "date"]
-            # the one date of a thing, if its name says that it is when the thing happened
-            is_only = len(days) == 1 and _EVENT.fullmatch(days[0])
-            entity.day = entity.day or (days[0] if is_only else "")
+            entity.day = entity.day or _own_day(entity)
             own = [f.name for f in entity.fields.values() if f.ref == f"{entity.name}.id"]
             if own and "id" not in entity.fields:
                 entity.fields["id"] = entity.fields.pop(own[0])
@@ -408,3 +407,15 @@ def _refer(entity: Entity, entities: Mapping[str, Entity]) -> None:
             found.ref = f"{named[1]}.id"
         if found.ref and found.ref.split(".")[0] not in entities:
             found.ref = ""
+
+
+def _own_day(entity: Entity) -> str:
+    """Return the date on which a thing happened, if its name says so, and all things have it."""
+    days = [f for f in entity.fields.values() if f.kind == "date"]
+    event = _EVENT if entity.label else _HAPPENED  # what has a name stays when it has happened
+    own = [f.name for f in days if event.fullmatch(f.name) and not (f.nullable and days[1:])]
+    rest = [
+        f for f in days if f.name not in own and not f.nullable and not _AHEAD.fullmatch(f.name)
+    ]
+    exact = [name for name in own if name in ("date", "day")]
+    return (exact or own)[0] if exact or (len(own) == 1 and not rest) else ""
