@@ -57,6 +57,20 @@ def test_events_stand_in_the_order_in_which_they_were_written(stores: Stores) ->
     assert again.load("r").steps["a"].output == "x" * 100_000
 
 
+def test_runs_are_counted_by_their_status(stores: Stores) -> None:
+    journal = stores.open()
+    assert set(journal.counts().values()) == {0}
+    for name in "abc":
+        begun(journal, name)
+    lease = journal.accept("d", "digest", RECORD, [RunStarted("d", "digest", ("a",), 1.0)])
+    ended = [to_record(RunEnded(RunState.FAILED, None, 2.0))]
+    journal.append(lease, ended, lease.at, sync=True, status=RunState.FAILED)
+    counts = stores.open().counts()
+    assert {state: count for state, count in counts.items() if count} == {
+        RunState.RUNNING: 3, RunState.FAILED: 1,
+    }  # fmt: skip
+
+
 def test_a_group_that_is_written_again_is_there_once(stores: Stores) -> None:
     journal = stores.open()
     lease = journal.accept("r", "digest", RECORD, [RunStarted("r", "digest", ("a",), 1.0)])

@@ -255,6 +255,7 @@ export const texts = {
     title: 'Runs',
     state: 'State',
     any: 'Any',
+    counted: (count = 0): string => (count === 1 ? '1 run' : `${count.toLocaleString('en')} runs`),
     tool: 'Tool',
     day: 'Day',
     text: 'Text',

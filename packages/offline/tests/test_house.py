@@ -73,7 +73,7 @@ def test_each_part_of_a_rule_can_come_of_something() -> None:
         "TOP",
     }
     given |= {"R", "RN", "TF", "UN", "WHO"}
-    given |= {"VERB", "MORE", "DID", "DONE", "REPORT", "NUM", "WHEN", "UNK", "CODE"}
+    given |= {"VERB", "MORE", "LESS", "HIGH", "DID", "DONE", "REPORT", "NUM", "WHEN", "UNK", "CODE"}
     parts = {part for grammar in grammars for rule in grammar.rules for part in rule.parts}
     assert parts <= made | given
 

@@ -163,6 +163,10 @@ async def test_runs_are_found_by_state_tool_day_and_text(tmp_path: Path) -> None
         assert await names(tool="send") == []
         assert await names(day="1999-01-01") == []
         assert await names(text="find_out") == []
+        counts = (await browser.get("runs", state="waiting"))["counts"]
+        assert counts == {
+            "running": 0, "waiting": 0, "in_doubt": 0, "succeeded": 1, "failed": 1, "cancelled": 0,
+        }  # fmt: skip
         page = await browser.get("runs", limit=1)
         assert [each["run"] for each in page["runs"]] == [second["run"]]
         page = await browser.get("runs", limit=1, after=page["next"])

@@ -7,6 +7,7 @@ from contextlib import closing
 import pytest
 
 from tests.postgres import Server
+from toolplan.storage.journal.store import COUNTS
 from toolplan_workers.journal import SharedJournal
 from toolplan_workers.queue.dispatch import Dispatch
 
@@ -43,6 +44,12 @@ def seconds(work: Callable[[], object]) -> float:
 
 def test_a_look_for_lost_jobs_reads_open_runs_only(history: Dispatch) -> None:
     assert seconds(lambda: history.put_lost("q")) < 0.01
+
+
+def test_runs_are_counted_from_an_index(history: Dispatch) -> None:
+    assert seconds(history.journal.counts) < 0.3
+    (plan,) = history.journal.rows(f"EXPLAIN (FORMAT JSON) {COUNTS}", ())
+    assert "runs_by_status" in str(plan)
 
 
 def test_one_worker_at_a_time_looks_for_lost_jobs(history: Dispatch) -> None:

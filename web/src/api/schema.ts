@@ -1152,7 +1152,8 @@ export interface components {
          * @description Runs, the newest first; `next` is the cursor of those after them, null at the end.
          *
          *     A search ends after a while: `until` is the time of the last run that it looked at, and `next`
-         *     continues there. `stranded` reports every run without a worker, also if it is not in the list.
+         *     continues there. `stranded` reports every run without a worker, also if it is not in the list;
+         *     `counts` has the number of all runs by the status in the journal, whatever the filter.
          */
         RunList: {
             /** Runs */
@@ -1163,6 +1164,10 @@ export interface components {
             until: number | null;
             /** Stranded */
             stranded: components["schemas"]["StrandedOut"][];
+            /** Counts */
+            counts: {
+                [key: string]: number;
+            };
         };
         /**
          * RunOut

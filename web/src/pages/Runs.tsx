@@ -7,18 +7,15 @@ import { href, setParams } from '../router';
 import { moment, texts } from '../texts';
 
 const words = texts.runs;
-const STATES = [
-  'running',
-  'waiting',
-  'in_doubt',
-  'succeeded',
-  'failed',
-  'cancelled',
-  'refused',
-  'interrupted',
-  'no_worker',
-  'parked',
-];
+// by the status in the journal, which counts are of
+const STATES = {
+  waiting: ['waiting'],
+  in_doubt: ['in_doubt'],
+  running: ['running', 'interrupted', 'no_worker', 'parked'],
+  succeeded: ['succeeded'],
+  failed: ['failed'],
+  cancelled: ['cancelled', 'refused'],
+};
 
 export function Runs({ params }: { params: URLSearchParams }) {
   const filter = {
@@ -69,10 +66,14 @@ export function Runs({ params }: { params: URLSearchParams }) {
           <span className="field-name">{words.state}</span>
           <select value={filter.state} onChange={(event) => choose({ state: event.target.value })}>
             <option value="">{words.any}</option>
-            {STATES.map((each) => (
-              <option key={each} value={each}>
-                {texts.states[each]}
-              </option>
+            {Object.entries(STATES).map(([status, states]) => (
+              <optgroup key={status} label={found.data && words.counted(found.data.counts[status])}>
+                {states.map((each) => (
+                  <option key={each} value={each}>
+                    {texts.states[each]}
+                  </option>
+                ))}
+              </optgroup>
             ))}
           </select>
         </label>

@@ -5,6 +5,7 @@ A filter that a tool has an argument for is that argument; the rest is one step 
 
 from __future__ import annotations
 
+import re
 from typing import Any, Final, NamedTuple
 
 from toolplan_offline import sql
@@ -172,7 +173,7 @@ class Builder:
             e = self.lex.entities[source.entity]
             if e.rows is None or source.single:
                 raise Cannot(f"The rows of {e.list_tool or e.get_tool} are not declared")
-            used = sql.words_in(text)
+            used = {*re.findall(r"\w+", re.sub(r"'[^']*'", "", text))}  # without its texts
             typed = {f.name: f.json for f in e.fields.values() if f.column and f.json}
             if found := {name: kind for name, kind in typed.items() if name in used}:
                 columns[source.step] = found

@@ -13,7 +13,7 @@ from toolplan_offline.lexicon import Lexicon
 from toolplan_offline.meaning import Agg, Call, Cond, Meaning, Rank, Set, Show
 from toolplan_offline.reading import Reading
 from toolplan_offline.schemas import Entity, Field
-from toolplan_offline.words import plural
+from toolplan_offline.words import plural, spoken
 from toolplan_offline.world import World
 
 BEYOND: Final = (
@@ -44,8 +44,8 @@ def one_of(said: tuple[str, ...], plans: tuple[Json, ...]) -> Clarification:
 
 def called(tool: str, args: Mapping[str, object]) -> str:
     """Return a call in words."""
-    given = ", ".join(f"{_field(name)} {value}" for name, value in args.items())
-    return f"{_field(tool)} with {given}" if given else _field(tool)
+    given = ", ".join(f"{spoken(name)} {value}" for name, value in args.items())
+    return f"{spoken(tool)} with {given}" if given else spoken(tool)
 
 
 def not_together(reading: Reading, world: World, reason: str | None) -> Clarification:
@@ -112,15 +112,15 @@ def described(lex: Lexicon, said: Meaning) -> str:
             return ", then ".join(_set(lex, s) for s in sets)
         case Agg(set=s):
             groups = " and ".join(_group(lex, g) for g in said.by)
-            figure = f"the {_FIGURES.get(said.fn, said.fn)} {_field(said.field)}".rstrip() + " of"
+            figure = f"the {_FIGURES.get(said.fn, said.fn)} {spoken(said.field)}".rstrip() + " of"
             what = f"the share of {_condition(said.cond)} among" if said.cond else figure
             text = f"{what} {_set(lex, s)}"
             return text + (f" per {groups}" if groups else "")
         case Rank(set=s):
-            share = f" as a share of {_field(said.of)}" if said.of else ""
-            return f"{_set(lex, s)} by {_field(said.field)}{share}"
+            share = f" as a share of {spoken(said.of)}" if said.of else ""
+            return f"{_set(lex, s)} by {spoken(said.field)}{share}"
         case Call(name=name):
-            return name.replace("_", " ")
+            return spoken(name)
 
 
 def _set(lex: Lexicon, s: Set) -> str:
@@ -133,20 +133,16 @@ def _set(lex: Lexicon, s: Set) -> str:
 
 def _condition(c: Cond) -> str:
     if c.op == "is":
-        return f"no {_field(c.field)}"
+        return f"no {spoken(c.field)}"
     value = (" and " if c.op == "all" else " or ").join(
         "yes" if v is True else "no" if v is False else str(v) for v in c.values
     )
     op = f"{c.op} " if c.op in ("!=", "<", "<=", ">", ">=") else ""
-    return f"{_field(c.field)} {op}{value}"
-
-
-def _field(name: str) -> str:
-    return name.replace("_", " ")
+    return f"{spoken(c.field)} {op}{value}"
 
 
 def _group(lex: Lexicon, group: tuple[str, str]) -> str:
     entity, field = group
     if entity == "time":
         return field
-    return lex.entities[entity].nouns[0] if field == "id" else f"{_field(field)} of the {entity}"
+    return lex.entities[entity].nouns[0] if field == "id" else f"{spoken(field)} of the {entity}"

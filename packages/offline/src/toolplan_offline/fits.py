@@ -48,6 +48,9 @@ def _when(w: World, s: Set, e: Entity, m: When) -> Out:
         undated(w, s, m)
         return
     lo, hi = m.lo, m.hi
+    if day == e.year:
+        yield from _years(s, m) if e.fields[day].kind == "number" else ()
+        return
     of_years = f"{lo}".endswith("-01-01") or f"{hi}".endswith("-12-31")
     year, verb = spoken(e.year) if of_years else "", spoken(day)
     if not m.field and (year or verb.split()[0] in ENGLISH.classes["acquired"]):
@@ -62,6 +65,14 @@ def _when(w: World, s: Set, e: Entity, m: When) -> Out:
     got = put(s, *parts)
     if got and not any(old.field == day for old in s.conditions):
         yield got, 0
+
+
+def _years(s: Set, m: When) -> Out:
+    """Restrict a field that holds a year, where its verb is said and the years are whole."""
+    first, last = m.lo and m.lo.replace(month=1, day=1), m.hi and m.hi.replace(month=12, day=31)
+    if m.field and (first, last) == (m.lo, m.hi):
+        ends = ((">=", first), ("<=", last))
+        yield from _kept(put(s, *(Cond(m.field.field, op, d.year) for op, d in ends if d)))
 
 
 def _num(w: World, s: Set, e: Entity, m: Num) -> Out:
@@ -222,7 +233,11 @@ def _not(w: World, s: Set, e: Entity, m: Not) -> Out:
         case To(negated=False) as link if not names_kinds(e):
             yield from apply(w, s, link._replace(negated=True))
         case Both() as both:
-            yield from _none_of(s, both.values())
+            values = both.values()
+            same = values and all(v[:2] == (s.entity, values[0].field) for v in values)
+            if same and not isinstance(values[0].value, bool):
+                texts = tuple(v.value for v in values)
+                yield from _kept(put(s, Cond(values[0].field, "not in", texts)))
         case _:
             return
 
@@ -235,12 +250,6 @@ def _not_value(w: World, s: Set, e: Entity, v: Val) -> Out:
         for one, cost in _val(w, s, e, v):
             (link,) = (p for p in one.parts - s.parts if isinstance(p, Link))
             yield s.linked(link.to, negated=True), cost
-
-
-def _none_of(s: Set, values: list[Val]) -> Out:
-    same = values and all(v[:2] == values[0][:2] for v in values)
-    if same and values[0].entity == s.entity and not isinstance(values[0].value, bool):
-        yield from _kept(put(s, Cond(values[0].field, "not in", tuple(v.value for v in values))))
 
 
 def names_kinds(e: Entity) -> bool:

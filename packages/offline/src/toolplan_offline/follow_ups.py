@@ -6,20 +6,7 @@ from typing import Any
 
 from toolplan_offline.fits import apply, fill
 from toolplan_offline.lexicon import Val
-from toolplan_offline.meaning import (
-    NP,
-    Agg,
-    Both,
-    Cond,
-    Free,
-    Link,
-    Not,
-    Num,
-    Set,
-    Show,
-    When,
-    sets_of,
-)
+from toolplan_offline.meaning import NP, Agg, Both, Cond, Free, Not, Num, Set, Show, When, sets_of
 from toolplan_offline.questions import by, restrict
 from toolplan_offline.world import Out, Part, World
 
@@ -77,18 +64,13 @@ def _open(w: World) -> list[Set]:
 
 def _with(before: Part, old: Set, new: Set) -> Part:
     """Return the meaning before with a set in place of another."""
-    if isinstance(before, Show):
-        return Show((new,))
-    return before._replace(set=new)
+    return Show((new,)) if isinstance(before, Show) else before._replace(set=new)
 
 
 def _replaced(s: Set, old: Set, new: Set) -> Set:
-    if s == old:
-        return new
-    return s._replace(
-        parts=frozenset(
-            p._replace(to=_replaced(p.to, old, new)) if isinstance(p, Link) else p for p in s.parts
-        )
+    links = {p: p._replace(to=_replaced(p.to, old, new)) for p in s.links}
+    return (
+        new if s == old else s._replace(parts=frozenset(s.parts - links.keys()) | {*links.values()})
     )
 
 

@@ -110,6 +110,7 @@ class Lexicon:
             self.add(text, "DONE", entity.name)
         if entity.label and entity.label.kind == "person":
             self.add("who", "WHO", entity.name)
+            self.add("people", "N", entity.name)
         for each in entity.fields.values():
             self._enter_field(entity, each)
 
@@ -120,7 +121,8 @@ class Lexicon:
         if found is entity.fields.get("id"):
             return
         word = Word(entity.name, found.name)
-        if found.kind == "date" and (dated := re.fullmatch(r"(\w+?)_(on|at|date)", found.name)):
+        of_time = found.kind == "date" or found.name == entity.year
+        if of_time and (dated := re.fullmatch(r"(\w+?)_(on|at|date|year)", found.name)):
             # the verb that selects a date; it has no meaning with a single date
             dates = [f for f in entity.fields.values() if f.kind == "date"]
             own = dated[1] in ENGLISH.classes["acquired"] or entity.year
@@ -156,12 +158,16 @@ class Lexicon:
         if found.kind == "number":
             names = {w for text in found.words for w in text.split()} - ENGLISH.units.keys()
             said = names | {found.unit}  # the "min" of a min_age is no minute
-            for up, down, about in ENGLISH.greatest:
-                if said & about:
-                    self.add(up, "TOP", word._replace(order="desc"))
-                    self.add(down, "TOP", word._replace(order="asc"))
             own = {*words.spoken(found.name).split()}
-            for adjective in {*found.words} - own:  # "long" is a place
+            greater = {*found.words} - own  # "long" is a place
+            for up, down, about in ENGLISH.degrees:
+                if said & about:
+                    greater.add(up)
+                    less, least = words.graded(down)
+                    self.add(f"{less} than", "LESS", word)
+                    self.add(least, "TOP", word._replace(order="asc"))
+                    self.add(up, "HIGH", word)
+            for adjective in greater:
                 more, most = words.graded(adjective)
                 self.add(f"{more} than", "MORE", word)
                 self.add(most, "TOP", word._replace(order="desc"))

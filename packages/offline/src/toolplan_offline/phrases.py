@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 from toolplan_offline.fits import apply, tails, undated
 from toolplan_offline.lexicon import Val, Word
@@ -25,10 +25,12 @@ def same(w: World, x: Part) -> Out:
 # --- modifiers
 
 
-def cue_two(w: World, said: Word, a: Val, b: Val) -> Out:
-    """Read two values behind their cue."""
-    for first, cost in cue(w, said, a):
-        yield from ((Both(first, second, "and"), cost) for second, _ in cue(w, said, b))
+def two(w: World, said: Word, a: Val | str, b: Val | str, word: str) -> Out:
+    """Read two values, or unknown names, behind their cue; people have more than a surname."""
+    read: Any = cue if isinstance(a, Val) else named
+    if read is cue or w.lex.field(said).kind != "person":
+        for first, cost in read(w, said, a):
+            yield from ((Both(first, second, word), cost) for second, _ in read(w, said, b))
 
 
 def cue(w: World, said: Word, v: Val, f: Word | None = None) -> Out:
@@ -77,10 +79,16 @@ def role(w: World, said: Word, by: Part) -> Out:
     yield from ((To(np, role=said.entity), cost) for np, cost in found)
 
 
-def by_name(w: World, v: Val) -> Out:
-    """Read the name of somebody behind any preposition, or a value of a list that has no cue."""
+def by_name(w: World, v: Val, f: Word | None = None) -> Out:
+    """Read the name of somebody behind any preposition, or a value of a list that has no cue.
+
+    The name of the list may follow: "on the west side".
+    """
     found = w.lex.field(v)
-    if found.kind in ("organisation", "person") and not v.cued:
+    if f is not None:
+        if found.kind == "enum" and f[:2] == v[:2]:
+            yield v, 1
+    elif found.kind in ("organisation", "person") and not v.cued:
         yield v._replace(cued=True), 0
     elif found.kind == "enum" and not found.cued:
         yield v, 0
@@ -98,7 +106,7 @@ def to(w: World, np: NP, word: str = "of", cost: str = "0", none: str = "") -> O
 
 def dated(w: World, said: Word, when: When) -> Out:
     """Read a period behind the verb or the field that says which date it is about."""
-    if w.lex.field(said).kind == "date":
+    if w.lex.field(said).kind == "date" or said.field == w.lex.entities[said.entity].year:
         yield when._replace(field=said), 0
 
 
@@ -209,7 +217,7 @@ def called(w: World, e: str, text: str, said: str = "") -> Out:
 def known_as(w: World, text: str) -> Out:
     """Mean a thing of any kind that has a name; the rest of the question says which kind."""
     for e in w.lex.entities:
-        yield from ((np, 3) for np, _ in called(w, e, text))
+        yield from ((np, 3) for np, _ in called(w, e, text, "name"))
 
 
 def coded(w: World, e: str, code: str | float) -> Out:

@@ -22,6 +22,7 @@ from toolplan_offline.meaning import (
 )
 from toolplan_offline.phrases import HOLE, Group, by_field, pre
 from toolplan_offline.schemas import ENGLISH, Entity
+from toolplan_offline.words import spoken
 from toolplan_offline.world import Out, Part, World
 
 # --- lists
@@ -297,7 +298,9 @@ def top(w: World, g: Group, order: str, a: Part, n: float | str | None = "") -> 
         a = Agg("count", "", a.set)
     if not isinstance(a, Agg) or a.by or g[:2] == (a.set.entity, "id"):
         return
-    if groups(w, a.set.entity, g):
+    if a.fn == "sum" and ENGLISH.classes["levels"] & {*a.field.split("_")}:
+        w.refuse(f"By the average {spoken(a.field)}, or by the highest or lowest one?")
+    elif groups(w, a.set.entity, g):
         first = None if n is None else int(n) if n else 1 if len(g) > 2 else None
         yield a._replace(by=(g[:2],), order=order, top=first), int(g[0] != a.set.entity)
 
@@ -339,9 +342,9 @@ def rank(w: World, np: NP, order: str | None, f: Word, *n: float | None) -> Out:
         yield Rank(np.set._replace(limit=None), f.field, order or f.order or "asc", first), 0
 
 
-def largest(w: World, order: str, np: NP) -> Out:
-    """Sort things by the one number that they have."""
-    if word := _only_number(w, np):
+def largest(w: World, order: str, np: NP, units: str = "") -> Out:
+    """Sort things by the one number that they have, in `units`."""
+    if word := _only_number(w, np, units.split(",") if units else ()):
         yield from rank(w, np, order, word)
 
 

@@ -16,10 +16,12 @@ import msgspec
 
 from toolplan.schema import flat
 from toolplan.schema.tool import Effects, Tool
-from toolplan_offline.words import singular, spoken
+from toolplan_offline.words import plural, singular, spoken
 
 Node = Mapping[str, Any]
 _EVENT: Final = re.compile(r"date|day|time(stamp)?|(?!updat|modif)\w+([eil]d|[hn]t|en|wn)_(on|at)")
+_HAPPENED: Final = re.compile(_EVENT.pattern + r"|(?!updat|modif)\w+([eil]d|[hn]t|en|wn)")
+_AHEAD: Final = re.compile(r"\w*(due|next|expir|until|deadline|valid)\w*")
 _OPEN: Final = re.compile(r"\w+_(after|since|before|until|from|to)")
 _JSON_TYPES: Final = ("string", "number", "integer", "boolean")
 
@@ -28,15 +30,27 @@ class English(msgspec.Struct, frozen=True):
     """The tables of `english.toml`."""
 
     units: dict[str, dict[str, float]]
-    suffixes: dict[str, frozenset[str]]
     cues: dict[str, frozenset[str]]
-    greatest: list[tuple[str, str, frozenset[str]]]
+    degrees: list[tuple[str, str, frozenset[str]]]
     classes: dict[str, frozenset[str]]
 
 
 ENGLISH: Final = msgspec.toml.decode(
     files("toolplan_offline").joinpath("english.toml").read_bytes(), type=English
 )
+
+
+def _endings() -> dict[str, str]:
+    """Return the units by what the name of a field in them ends with."""
+    found = dict[str, str]()
+    for unit, names in ENGLISH.units.items():
+        own = [n for n, size in names.items() if size == 1 and n not in ("money", "degree")]
+        said = [unit.lower(), *map(plural, own), *(own if unit.isupper() else ())]
+        found |= dict.fromkeys(said, unit)
+    return found
+
+
+_ENDINGS: Final = _endings()
 
 
 @dataclass(slots=True)
@@ -159,7 +173,7 @@ class Schemas:
         self.entities = {k: e for k, e in self.entities.items() if e.list_tool or e.get_tool}
         for entity in self.entities.values():
             _refer(entity, self.entities)
-            entity.day = entity.day or _only_day(entity)
+            entity.day = entity.day or _own_day(entity)
             own = [f.name for f in entity.fields.values() if f.ref == f"{entity.name}.id"]
             if own and "id" not in entity.fields:
                 entity.fields["id"] = entity.fields.pop(own[0])
@@ -185,7 +199,8 @@ class Schemas:
         elif verb == "list" and not entity.list_tool:
             entity.list_tool, entity.required = tool.name, required
             entity.arguments = tuple(props)
-            entity.order = _order(schema.get("x-order"))
+            order = re.fullmatch(r"(\w+) (asc|desc)", str(schema.get("x-order")))
+            entity.order = (order[1], order[2]) if order else ("", "")
             entity.nouns += [n for n in texts_of(schema, "x-synonyms") if n not in entity.nouns]
             entity.rows = _read_columns(entity, tool, listing=True)
             for name, node in props.items():
@@ -196,11 +211,6 @@ def reads(tool: Tool) -> bool:
     """Return whether a tool only reads: as it states, or, where it states nothing, by its name."""
     named = bool(named_after(tool.name, needs=True)[0])
     return tool.effects is Effects.READ or (tool.effects is Effects.UNKNOWN and named)
-
-
-def _order(said: object) -> tuple[str, str]:
-    found = re.fullmatch(r"(\w+) (asc|desc)", said) if isinstance(said, str) else None
-    return (found[1], found[2]) if found else ("", "")
 
 
 def as_node(value: object) -> Node:
@@ -259,11 +269,8 @@ def _read_columns(entity: Entity, tool: Tool, *, listing: bool) -> str | None:
         row = as_node(row.get("items"))
     else:
         props = as_node(row.get("properties"))
-        lists = [
-            k
-            for k, v in props.items()
-            if as_node(as_node(as_node(v).get("items")).get("properties"))
-        ]
+        inner = {k: as_node(as_node(v).get("items")) for k, v in props.items()}
+        lists = [k for k, v in inner.items() if as_node(v.get("properties"))]
         one = [k for k, v in props.items() if as_node(as_node(v).get("properties"))]
         if listing and not lists:
             return None
@@ -296,8 +303,9 @@ def read_field(entity: Entity, name: str, node: Node) -> Field:
     found.unit = found.unit or _text(node, "x-unit")
     found.part_of = found.part_of or _text(node, "x-part-of")
     head, _, suffix = name.rpartition("_")
-    unit = next((u for u, ends in ENGLISH.suffixes.items() if suffix in ends), "")
-    if (head or len(suffix) > 3) and unit and {"number", "integer"} & {*kinds}:
+    unit = _ENDINGS.get(suffix, "")
+    is_rate = head.rpartition("_")[2] in ("per", *_ENDINGS)  # "price_per_kg", "speed_km_h"
+    if (head or len(suffix) > 3) and unit and not is_rate and {"number", "integer"} & {*kinds}:
         found.unit = found.unit or unit
         found.words += [spoken(head)] * (spoken(head) not in ("", *found.words))
     found.kind = found.kind or _kind(node, kinds)
@@ -401,7 +409,13 @@ def _refer(entity: Entity, entities: Mapping[str, Entity]) -> None:
             found.ref = ""
 
 
-def _only_day(entity: Entity) -> str:
-    """Return the one date of a thing, if its name says that it is when the thing happened."""
-    days = [f.name for f in entity.fields.values() if f.kind == "date"]
-    return days[0] if len(days) == 1 and _EVENT.fullmatch(days[0]) else ""
+def _own_day(entity: Entity) -> str:
+    """Return the date on which a thing happened, if its name says so, and all things have it."""
+    days = [f for f in entity.fields.values() if f.kind == "date"]
+    event = _EVENT if entity.label else _HAPPENED  # what has a name stays when it has happened
+    own = [f.name for f in days if event.fullmatch(f.name) and not (f.nullable and days[1:])]
+    rest = [
+        f for f in days if f.name not in own and not f.nullable and not _AHEAD.fullmatch(f.name)
+    ]
+    exact = [name for name in own if name in ("date", "day")]
+    return (exact or own)[0] if exact or (len(own) == 1 and not rest) else ""

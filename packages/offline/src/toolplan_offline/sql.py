@@ -86,8 +86,3 @@ def figure(a: Agg, e: Entity, table: str, only: str) -> tuple[str, str]:
     said, factor = a.unit or (a.field.lower(), 1.0)
     text = f"{a.fn}({table}.{name(a.field)})" + (f" / {factor}" if a.unit else "")
     return text, f"{a.fn}_{re.sub(r'[^a-z0-9]+', '_', said)}"
-
-
-def words_in(text: str) -> set[str]:
-    """Return the identifiers in a statement, without its texts."""
-    return set(re.findall(r"\w+", re.sub(r"'[^']*'", "", text)))

@@ -100,7 +100,9 @@ def near(a: str, b: str) -> bool:
 def plural(noun: str) -> str:
     """Return the plural of an English noun phrase."""
     head, blank, last = noun.rpartition(" ")
-    if re.search(r"[^aeiou]y$", last):
+    if last.endswith("man"):
+        last = last[:-2] + "en"
+    elif re.search(r"[^aeiou]y$", last):
         last = last[:-1] + "ies"
     elif re.search(r"(s|x|ch|sh)$", last):
         last += "es"
@@ -110,7 +112,9 @@ def plural(noun: str) -> str:
 
 
 def graded(adjective: str) -> tuple[str, str]:
-    """Return the two degrees of a short adjective: "warm" has "warmer" and "warmest"."""
+    """Return the two degrees of an adjective: "warm" has "warmer" and "warmest"."""
+    if len(adjective) > 8:
+        return f"more {adjective}", f"most {adjective}"
     stem = re.sub(r"^([^aeiou]+[aeiou])([^aeiouwxy])$", r"\1\2\2", adjective)
     stem = re.sub(r"(?<=[^aeiou])y$", "i", stem.removesuffix("e"))
     return stem + "er", stem + "est"
@@ -118,8 +122,8 @@ def graded(adjective: str) -> tuple[str, str]:
 
 def singular(word: str) -> str:
     """Return the singular of a word that may be a plural."""
-    if word.endswith("ies"):
-        return word[:-3] + "y"
+    if word.endswith(("ies", "men")):
+        return word[:-3] + ("y" if word.endswith("ies") else "man")
     if re.search(r"(sses|xes|ches|shes)$", word):
         return word[:-2]
     return word[:-1] if word.endswith("s") and not word.endswith(("ss", "us", "is")) else word

@@ -57,13 +57,15 @@ class RunList(wire.Shown):
     """Runs, the newest first; `next` is the cursor of those after them, null at the end.
 
     A search ends after a while: `until` is the time of the last run that it looked at, and `next`
-    continues there. `stranded` reports every run without a worker, also if it is not in the list.
+    continues there. `stranded` reports every run without a worker, also if it is not in the list;
+    `counts` has the number of all runs by the status in the journal, whatever the filter.
     """
 
     runs: list[RunLine]
     next: str | None
     until: float | None
     stranded: list[StrandedOut]
+    counts: dict[str, int]
 
 
 class DoubtOut(wire.Shown):

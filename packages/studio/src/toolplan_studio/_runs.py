@@ -123,7 +123,10 @@ def run_list(
     else:
         after = ""  # there are no more
     stranded = [run_wire.StrandedOut.model_validate(each) for each in app.workers.stranded()]
-    return run_wire.RunList(runs=found, next=after or None, until=until, stranded=stranded)
+    counts = {state.value: count for state, count in app.needed_journal().counts().items()}
+    return run_wire.RunList(
+        runs=found, next=after or None, until=until, stranded=stranded, counts=counts
+    )
 
 
 def _entries(app: App, size: int, after: str) -> Iterator[RunEntry]:

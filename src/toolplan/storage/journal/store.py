@@ -53,6 +53,7 @@ _WAITING: Final = (
 _USERS: Final = (
     "SELECT run FROM approvals WHERE approval LIKE ? ORDER BY length(approval), approval"
 )
+COUNTS: Final = "SELECT status, count(*) FROM runs GROUP BY status"
 _HELD: Final = "SELECT run, owner FROM runs WHERE owner <> '' AND status IN ('running', 'waiting')"
 
 
@@ -112,6 +113,14 @@ class Store(ABC):
             ToolplanError: `after` is no cursor.
         """
         return self._entries("", limit, after)
+
+    def counts(self) -> dict[RunState, int]:
+        """Return the number of runs in each status; a damaged one is in doubt, as in `runs`."""
+        found = dict.fromkeys(RunState, 0)
+        for status, count in self._read(COUNTS, ()):
+            known = str(status) in [*RunState]
+            found[RunState(str(status)) if known else RunState.IN_DOUBT] += int(str(count))
+        return found
 
     def entry(self, run: str) -> RunEntry:
         """Return the entry of one run.

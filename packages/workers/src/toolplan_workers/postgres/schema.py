@@ -56,6 +56,8 @@ MIGRATIONS: Final = (
     """
     CREATE INDEX runs_open ON runs (run) WHERE status IN ('running', 'waiting', 'in_doubt');
     """,
+    # 3: how many runs have each status.
+    "CREATE INDEX runs_by_status ON runs (status);",
 )
 """Each migrates the tables from the version before; a released version is never changed."""
 
