@@ -36,6 +36,8 @@ ORDER: Final = "__order"
 CAST: Final = "__cast"
 TRY_CAST: Final = "__try_cast"
 _GENERIC: Final = frozenset({"ANY", "T", "K", "V"})
+_OF_SUBQUERIES: Final = "error"
+"""What a subquery of more rows than one calls where one value is needed."""
 _OF_SYNTAX: Final = frozenset({"unnest", "grouping", "grouping_id", "coalesce", "ifnull"})
 
 
@@ -93,7 +95,7 @@ class Functions(Struct, frozen=True):
 
     def _is_refused(self, call: Call) -> bool:
         if call.name in self.refused:
-            return True
+            return call.name != _OF_SUBQUERIES  # a statement that calls it itself was refused
         overloads = self.overloads.get(call.name, {})
         if call.types in overloads:
             return not overloads[call.types]
