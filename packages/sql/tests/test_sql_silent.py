@@ -58,3 +58,165 @@ def test_a_subquery_that_gives_one_value_may_give_no_more() -> None:
     [row] = run("SELECT (SELECT v FROM t WHERE n = 0) AS r FROM t LIMIT 1", {"t": rows_of([5, 6])})
     assert row == {"r": 5}
     refused("SELECT (SELECT v FROM t) AS r FROM t", [5, 6], "More than one row")
+
+
+LARGE = 2**53 + 1
+
+
+@pytest.mark.parametrize(
+    ("expression", "value", "said"),
+    [
+        ("CAST(v AS DOUBLE)", str(LARGE), "makes 9007199254740992.0 of 9007199254740993"),
+        ("sum(v::FLOAT8)", str(LARGE), "The CAST of 'v' to FLOAT8 makes"),
+        ("(v::JSON)::DOUBLE", str(LARGE), "makes 9007199254740992.0"),
+        ("v.a::DOUBLE", {"a": str(LARGE)}, "The CAST of 'v.a' to DOUBLE"),
+        ("CAST(v AS DOUBLE[])", ["1", str(LARGE)], "makes [1.0, 9007199254740992.0]"),
+        ("CAST(v AS STRUCT(a DOUBLE))", {"a": str(LARGE)}, "makes {'a': 9007199254740992.0}"),
+        ("v::DOUBLE", "0.1000000000000000000000001", "makes 0.1 of 0.1000000000000000000000001"),
+        ("v::DOUBLE", "1e400", "makes inf of 1e400"),
+        ("list_transform(v, lambda x: x::DOUBLE)", [str(LARGE)], "makes 9007199254740992.0"),
+        ("CAST(v AS INTEGER)", 2.5, "write round(…), floor(…) or trunc(…) within it"),
+        ("CAST(v AS INTEGER)", "2.5", "makes 3 of 2.5"),
+        ("CAST(avg(v) AS BIGINT)", 2.5, "The CAST of avg(…) to BIGINT makes 2 of 2.5"),
+        ("DATE '2026-01-01' + v::INT", 2.5, "makes 2 of 2.5"),
+        ("v::UTINYINT", 0.4, "makes 0 of 0.4"),
+        ("v::INT8", 99.5, "makes 100 of 99.5"),
+        ("2.5::INT", 1, "makes 3 of 2.5"),
+        ("v::DECIMAL", 0.12345, "makes 0.123 of 0.12345"),
+        ("round(v::NUMERIC, 2)", 2.4449, "makes 2.445 of 2.4449"),
+        ("power(v, 40)::HUGEINT", 3.5, "The CAST of power(…) to HUGEINT"),
+        ("TRY_CAST(v AS DOUBLE)", "n/a", "makes a null of n/a; name what is no value: nullif("),
+        ("sum(TRY_CAST(v AS INTEGER))", "x1", "makes a null of x1"),
+        ("TRY_CAST(v AS DATE)", "31.12.2025", "makes a null of 31.12.2025"),
+        ("TRY_CAST(v AS DECIMAL(10, 2))", "2,5", "makes a null of 2,5"),
+        ("TRY_CAST(v AS DOUBLE)", str(LARGE), "makes 9007199254740992.0"),
+        ("TRY(CAST(v AS DOUBLE))", "n/a", "TRY makes a null of each value that CAST"),
+        ("try_strptime(v, '%d.%m.%Y')", "2025", "'try_strptime' makes a null of 2025"),
+    ],
+)
+def test_a_cast_keeps_its_value_or_names_it(expression: str, value: Json, said: str) -> None:
+    refused(f"SELECT {expression} AS r FROM t", [value], said)
+
+
+@pytest.mark.parametrize(
+    ("expression", "value", "expected"),
+    [
+        ("v::DOUBLE", "2.50", 2.5), ("v::DOUBLE", "-1e3", -1000.0), ("v::DOUBLE", ".5", 0.5),
+        ("v::DOUBLE", " 7 ", 7.0), ("v::DOUBLE", "1.2345678901234567", 1.2345678901234567),
+        ("v::DOUBLE", "1e22", 1e22), ("v::DOUBLE", str(2**53), float(2**53)),
+        ("v::HUGEINT", str(LARGE), LARGE), ("v::DECIMAL(38, 4)", "2.5", 2.5), ("v::INT", 2.0, 2),
+        ("v::INT", "2.0", 2), ("v::INT", "+007", 7), ("v::INT", True, 1), ("v::INT", 1e6, 10**6),
+        ("CAST(round(v) AS INT)", 2.5, 3), ("CAST(floor(v) AS INT)", 2.5, 2),
+        ("CAST(v AS DECIMAL(10, 1))", 2.25, 2.3), ("v::INT[]", ["1", "20"], [1, 20]),
+        ("TRY_CAST(v AS DOUBLE)", "2.5", 2.5), ("TRY_CAST(v AS DOUBLE)", "", None),
+        ("TRY_CAST(v AS DOUBLE)", None, None), ("TRY_CAST(v AS DATE)", "2025-12-31", "2025-12-31"),
+        ("CAST(nullif(v, 'n/a') AS DOUBLE)", "n/a", None), ("CAST(unnest(v) AS INT)", ["1"], 1),
+        ("TRY(1 / v)", 0, None), ("try_strptime(v, '%d.%m.%Y')::DATE", "1.2.2026", "2026-02-01"),
+        ("(SELECT max(v) FROM t)::INT", 2.0, 2), ("sum(v::INT) OVER ()", "2", 2),
+    ],
+)  # fmt: skip
+def test_a_cast_that_keeps_its_value_is_made(expression: str, value: Json, expected: Json) -> None:
+    [row] = run(f"SELECT {expression} AS r FROM t", {"t": rows_of([value])})
+    assert row == {"r": expected}
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT CAST(v AS INT), count(*) FROM t GROUP BY CAST(v AS INT) ORDER BY CAST(v AS INT)",
+        "SELECT CAST(v AS INT), count(*) FROM t GROUP BY ALL ORDER BY ALL",
+        "SELECT CAST(v AS INT), count(*) FROM t GROUP BY 1 HAVING max(v::INT) < 9 ORDER BY 1",
+        "SELECT * FROM (SELECT CAST(v AS INT), count(*) FROM t GROUP BY 1) ORDER BY 1",
+    ],
+)
+def test_guards_keep_groups_orders_and_names(sql: str) -> None:
+    rows = run(sql, {"t": rows_of(["1", "2.0", "2"])})
+    expected = [{"CAST(v AS INTEGER)": 1, "count_star()": 1}]
+    assert rows == [*expected, {"CAST(v AS INTEGER)": 2, "count_star()": 2}]
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "power(v, 3)", "pow(v, 3)", "v ^ 3", "v ** 3", "v.power(3)",
+        "product(v * v * 999)", "product(v * v * 999) OVER ()",
+        "list_product([v, v, v])", "list_aggregate([v, v, v], 'product')", "power(v, 3) % 10",
+        "fsum(v * v * 1000)", "sumkahan(v * v * 1000)", "avg(v * v * 1000)", "favg(v * v * 1000)",
+        "median(v * v * 1000)", "floor(sum(v * v * 1000))", "ceil(sum(v * v * 1000))",
+    ],
+)  # fmt: skip
+def test_a_double_is_not_made_of_whole_numbers_that_it_cannot_hold(expression: str) -> None:
+    said = "of whole numbers, which is rounded: beyond 2**53"
+    refused(f"SELECT {expression} AS r FROM t", [9007199], said)
+    [row] = run(f"SELECT {expression} AS r FROM t", {"t": rows_of([9])})
+    assert isinstance(row["r"], float)
+
+
+@pytest.mark.parametrize(
+    ("expression", "expected"),
+    [
+        ("power(1e0 * v, 3)", 7.3075e20), ("v * v * v::HUGEINT", 9007199**3),
+        ("sum(v) / 4", 2251799.75), ("exp(v / 2e5)", 3.6217e19), ("var_pop(1e9 * v)", 0.0),
+    ],
+)  # fmt: skip
+def test_what_is_rounded_by_its_nature_is_computed(expression: str, expected: float) -> None:
+    [row] = run(f"SELECT {expression} AS r FROM t", {"t": rows_of([9007199])})
+    assert row["r"] == pytest.approx(expected, rel=1e-4)
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "v[0]", "v[n]", "list_extract(v, 0)", "array_extract(v, n)", "list_element(v, 0)",
+        "v.list_extract(0)", "string_split('a-b', '-')[0]", "'abc'[0]", "substring('abc', 0, 2)",
+        "substr('abc', n)", "split_part('a-b', '-', 0)", "nth_value(n, 0) OVER ()",
+    ],
+)  # fmt: skip
+def test_lists_and_texts_count_from_1(expression: str) -> None:
+    refused(f"SELECT {expression} AS r FROM t", [[10, 20]], "count from 1: there is no place 0")
+
+
+@pytest.mark.parametrize(
+    ("expression", "expected"),
+    [
+        ("v[1]", 10), ("v[-1]", 20), ("v[n + 1]", 10), ("v[9]", None), ("(v::JSON)[0]", 10),
+        ("v::JSON->0", 10), ("MAP {0: 5}[0]", 5), ("{'a': 1}['a']", 1), ("v[1:1]", [10]),
+        ("substring('abc', 1, 2)", "ab"), ("split_part('a-b', '-', 1)", "a"),
+    ],
+)  # fmt: skip
+def test_what_counts_from_1_or_from_0_is_read(expression: str, expected: Json) -> None:
+    [row] = run(f"SELECT {expression} AS r FROM t", {"t": rows_of([[10, 20]])})
+    assert row == {"r": expected}
+
+
+WITH_NULL: dict[str, Json] = {"t": rows_of([5, 6, None]), "u": [{"x": 5}, {"x": None}]}
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "v NOT IN (SELECT x FROM u)", "NOT (v IN (SELECT x FROM u))", "v <> ALL (SELECT x FROM u)",
+        "NOT v = ANY (SELECT x FROM u)", "v > ALL (SELECT x FROM u)", "v NOT IN (FROM u)",
+        "v NOT IN (SELECT * FROM u)", "v NOT IN (SELECT x FROM u UNION SELECT 9 ORDER BY 1)",
+        "v NOT IN (WITH c AS (FROM u) SELECT x FROM c)", "NOT v = ANY ([1, NULL])",
+        "v NOT IN (SELECT NULL)", "v + 1 NOT IN (SELECT x + 1 FROM u)",
+    ],
+)  # fmt: skip
+def test_rows_without_a_value_do_not_empty_a_result(condition: str) -> None:
+    sql = f"SELECT v FROM t WHERE {condition}"
+    with pytest.raises(ToolError, match="hold a null, so that no row passes; add WHERE"):
+        run(sql, WITH_NULL)
+
+
+@pytest.mark.parametrize(
+    ("condition", "found"),
+    [
+        ("v IN (SELECT x FROM u)", [5]), ("v NOT IN (SELECT x FROM u WHERE x IS NOT NULL)", [6]),
+        ("v NOT IN (SELECT max(x) FROM u)", [6]), ("NOT EXISTS (FROM u WHERE x = v)", [6, None]),
+        ("v NOT IN (SELECT x FROM u WHERE u.x = t.v)", [6, None]), ("v NOT IN (5, 7)", [6]),
+        ("v < ALL (SELECT n + 6 FROM t)", [5]),
+    ],
+)  # fmt: skip
+def test_subqueries_with_values_are_compared(condition: str, found: list[Json]) -> None:
+    rows = run(f"SELECT v FROM t WHERE {condition}", WITH_NULL)
+    assert [row["v"] for row in rows] == found

@@ -46,7 +46,8 @@ class Call(NamedTuple):
 
     Casts are called `CAST` or `TRY_CAST`, and have the text that they read, if it stands in the
     statement. A comparison or sort of JSON is called `ORDER`, and has the name of the value.
-    `drops_zone`: it turns times into text without their zone.
+    `drops_zone`: it turns times into text without their zone. `is_whole`: it makes a double of
+    integers and decimals only.
     """
 
     name: str
@@ -55,6 +56,7 @@ class Call(NamedTuple):
     literal: str = ""
     is_scalar: bool = True
     drops_zone: bool = False
+    is_whole: bool = False
 
 
 Overload: TypeAlias = tuple[str, str, str, tuple[str, ...]]

@@ -295,8 +295,9 @@ def _shape_problems(node: Node) -> Iterator[str]:
         yield "A sample is not allowed in a statement: it would give other rows each time."
     if node.get("class") == "PARAMETER":
         yield "A statement has no parameters; write the value itself."
-    if node.get("type") == "OPERATOR_TRY":
-        yield "TRY makes a null of each fault; name the values that are none, as by nullif(v, '-')."
+    is_tried = node.get("type") == "OPERATOR_TRY"
+    if is_tried and any(each.get("class") == "CAST" for each in nodes_of(node)):
+        yield "TRY makes a null of each value that CAST does not read; write TRY(…) within it."
     if _compares_null(node):
         yield "A comparison with NULL is true for no row; write IS NULL, or IS NOT NULL."
     if operator := _taken_by_arrow(node):

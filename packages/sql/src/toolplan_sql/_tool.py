@@ -275,7 +275,7 @@ class _SqlCall:
             if rows[name]:
                 values = {column.name[1]: column.values for column in listed}
                 database.load(name, binding.tables[name], values, len(rows[name]))
-        result = database.run(statement, self._limits.rows)
+        result = database.run(statement, binding.result, binding.calls, self._limits.rows)
         for column in () if originals.are_plain else binding.result:
             if write := originals.writer(column.name, column.type):
                 for row in result:
