@@ -220,3 +220,74 @@ def test_rows_without_a_value_do_not_empty_a_result(condition: str) -> None:
 def test_subqueries_with_values_are_compared(condition: str, found: list[Json]) -> None:
     rows = run(f"SELECT v FROM t WHERE {condition}", WITH_NULL)
     assert [row["v"] for row in rows] == found
+
+
+DAYS: list[Json] = ["31.12.2025", "01.01.2026", "15.06.2025"]
+NUMBERS: list[Json] = ["7", "10", "100"]
+
+
+@pytest.mark.parametrize(
+    ("sql", "values"),
+    [
+        ("SELECT v FROM t WHERE v BETWEEN '5' AND '10'", NUMBERS),
+        ("SELECT v FROM t WHERE v > '100'", NUMBERS),
+        ("SELECT v FROM t WHERE '9' <= v", NUMBERS),
+        ("SELECT max(v) AS r FROM t", NUMBERS),
+        ("SELECT min(trim(v)) AS r FROM t", NUMBERS),
+        ("SELECT v FROM t ORDER BY v", NUMBERS),
+        ("SELECT v FROM t ORDER BY 1 DESC", NUMBERS),
+        ("SELECT v AS w FROM t ORDER BY w", NUMBERS),
+        ("SELECT n, rank() OVER (ORDER BY v) AS r FROM t", NUMBERS),
+        ("SELECT arg_max(n, v) AS r FROM t", NUMBERS),
+        ("SELECT list(n ORDER BY v) AS r FROM t", NUMBERS),
+        ("SELECT list_sort(list(v)) AS r FROM t", NUMBERS),
+        ("SELECT greatest(v, '9') AS r FROM t", NUMBERS),
+        ("SELECT a.v FROM t a JOIN t b ON a.v < b.v", NUMBERS),
+        ("WITH c AS (SELECT v AS w FROM t) SELECT max(w) AS r FROM c", NUMBERS),
+        ("SELECT max(v) AS r FROM (SELECT * FROM t)", NUMBERS),
+        ("SELECT max(v) AS r FROM t", DAYS),
+        ("SELECT v FROM t ORDER BY v", [*DAYS, None, ""]),
+        ("SELECT v FROM t WHERE v > '01.02.2026'", DAYS),
+        ("SELECT max(v) AS r FROM t", ["12/31/2025", "01/01/2026"]),
+        ("SELECT max(v) AS r FROM t", ["31-12-2025", "01-01-2026"]),
+        ("SELECT max(v) AS r FROM t", ["31.12.2025 10:00", "01.01.2026 09:00"]),
+        ("SELECT max(v) AS r FROM t", ["2025-9-5", "2025-10-01"]),
+        ("SELECT max(v) AS r FROM t", ["12.2025", "01.2026"]),
+        ("SELECT max(v) AS r FROM t", ["Dec 2025", "Mar 2025"]),
+        ("SELECT max(v) AS r FROM t", ["31 December 2025", "1 January 2026"]),
+        ("SELECT max(v) AS r FROM t", ["$9", "$10"]),
+        ("SELECT max(v) AS r FROM t", ["9 kg", "10 kg"]),
+        ("SELECT max(v) AS r FROM t", ["5%", "10%"]),
+        ("SELECT max(v) AS r FROM t", ["1,234", "99"]),
+        ("SELECT max(v) AS r FROM t", ["-1", "-2"]),
+    ],
+)
+def test_texts_that_are_numbers_or_dates_are_not_put_in_the_order_of_texts(
+    sql: str, values: list[Json]
+) -> None:
+    refused(sql, values, "The statement orders the column 'v' of 't' as text, where")
+    declared: Json = {"t": {"v": "string"}}
+    assert isinstance(run(sql, {"t": rows_of(values)}, declared), list)
+
+
+@pytest.mark.parametrize(
+    ("sql", "values"),
+    [
+        ("SELECT v FROM t ORDER BY v", ["01234", "99999"]),
+        ("SELECT v FROM t ORDER BY v", ["S10", "S9"]),
+        ("SELECT v FROM t ORDER BY v", ["10", "9", "a"]),
+        ("SELECT v FROM t ORDER BY v", ["2025/12/31", "2026/01/01"]),
+        ("SELECT v FROM t ORDER BY v", ["10 cm", "9 kg"]),
+        ("SELECT v FROM t WHERE v > '05' ORDER BY n", ["07", "99"]),
+        ("SELECT v FROM t WHERE v < 'b' ORDER BY n", ["100", "9"]),
+        ("SELECT v FROM t WHERE v <> '7' ORDER BY n", ["100", "9"]),
+        ("SELECT v FROM t ORDER BY CAST(v AS INT)", ["9", "10"]),
+        ("SELECT v, CAST(v AS INT) AS k FROM t ORDER BY k", ["9", "10"]),
+        ("SELECT v, length(v) AS k FROM t ORDER BY k", ["9", "10"]),
+        ("SELECT v FROM t ORDER BY strptime(v, '%d.%m.%Y')", ["31.12.2025", "01.01.2026"]),
+        ("SELECT v, count(*) AS c FROM t GROUP BY v ORDER BY c, min(n)", ["9", "10"]),
+        ("SELECT v FROM t WHERE v IN ('9', '10') ORDER BY n", ["9", "10"]),
+    ],
+)
+def test_texts_of_another_kind_or_of_one_order_are_ordered(sql: str, values: list[Json]) -> None:
+    assert [row["v"] for row in run(sql, {"t": rows_of(values)})] == values

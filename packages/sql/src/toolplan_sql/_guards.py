@@ -16,6 +16,7 @@ from toolplan_sql._functions import Call
 from toolplan_sql._statement import (
     Node,
     arguments_of,
+    literal_of,
     node_at,
     nodes_at,
     string_of,
@@ -42,6 +43,13 @@ _PLACES: Final = {
     "split_part": 2,
 }
 """Functions that count from 1, with the position of the argument that counts."""
+
+
+_ONE: Final[Node] = {
+    "class": "CONSTANT",
+    "type": "VALUE_CONSTANT",
+    "literal": {"kind": "INTEGER", "text": "1"},
+}
 
 
 def guarded(tree: Node, calls: Iterable[Call]) -> Node | None:
@@ -95,16 +103,7 @@ class _Guards:
         """Return a call of a macro in place of `part`, under its name."""
         self.count += 1
         alias, part["alias"] = text_of(part, "alias"), ""
-        arguments: list[Json] = [{"name": "", "expression": each} for each in (part, *others)]
-        return {
-            "class": "FUNCTION",
-            "type": "FUNCTION",
-            "alias": alias,
-            "function_name": name,
-            "order_bys": {"type": "ORDER_MODIFIER", "orders": []},
-            "arguments": arguments,
-            "qualified_name": {"path": [name]},
-        }
+        return {**_called(name, part, *others), "alias": alias}
 
     def _cast(self, cast: Node) -> Node:
         """Guard a cast that could round, or drop, a value.
@@ -114,11 +113,22 @@ class _Guards:
         source, kind = node_at(cast, "child"), node_at(cast, "type_expr")
         parts = {text_of(each, "type_name").casefold() for each in _loose(kind)}
         words = _constant(f"The CAST of {_words(source)} to {text_of(kind, 'type_name')} makes")
+        given = _column(["__given"])
+        made: Node = {**cast, "alias": "", "child": given}
         if any(map(_INTEGER.fullmatch, parts)):
-            return self._call("__exact", cast, source, words, _constant(_ROUND))
-        if any(map(_FRACTION.fullmatch, parts)):
-            return self._call("__exact", cast, source, words, _constant(_KEEP))
-        return self._call("__kept", cast, source, words) if cast.get("try_cast") else cast
+            guard = _called("__exact", made, given, words, _constant(_ROUND))
+        elif any(map(_FRACTION.fullmatch, parts)):
+            guard = _called("__exact", made, given, words, _constant(_KEEP))
+        elif cast.get("try_cast"):
+            guard = _called("__kept", made, given, words)
+        else:
+            return cast
+        self.count += 1
+        # a list of one makes the operand stand there once, however deep casts are nested
+        each: Node = {"class": "LAMBDA", "type": "LAMBDA", "lhs": given, "expr": guard}
+        each["syntax_type"] = "LAMBDA_KEYWORD"
+        listed = _called("list_transform", _called("list_value", source), each)
+        return {**_called("list_extract", listed, _ONE), "alias": text_of(cast, "alias")}
 
     def _place(self, call: Node, at: int) -> None:
         listed = nodes_at(call, "arguments")
@@ -130,7 +140,7 @@ class _Guards:
 
     def _counted(self, parts: list[Node], at: int) -> list[Json]:
         """Return the arguments of what counts from 1, the one at `at` guarded."""
-        if len(parts) <= at or string_of(parts[at]) is not None:
+        if len(parts) <= at or literal_of(parts[at]) not in (None, "0"):
             return list[Json](parts)
         guard = self._call("__counted", parts[at], parts[0])
         return [*parts[:at], guard, *parts[at + 1 :]]
@@ -170,6 +180,19 @@ def _words(expression: Node) -> str:
     """Return the words for an expression in a message."""
     names, name = texts_at(expression, "column_names"), text_of(expression, "function_name")
     return repr(".".join(names)) if names else f"{name}(…)" if name else "a value"
+
+
+def _called(name: str, *arguments: Node) -> Node:
+    given: list[Json] = [{"name": "", "expression": each} for each in arguments]
+    return {
+        "class": "FUNCTION",
+        "type": "FUNCTION",
+        "alias": "",
+        "function_name": name,
+        "order_bys": {"type": "ORDER_MODIFIER", "orders": []},
+        "arguments": given,
+        "qualified_name": {"path": [name]},
+    }
 
 
 def _column(names: list[str]) -> Node:

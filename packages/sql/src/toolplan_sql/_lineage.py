@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from toolplan.plan.path import EVERY, Json, Path
 from toolplan.schema.tool import Lineage
+from toolplan_sql._orders import Bounds, orderings
 from toolplan_sql._relations import NOTHING, Item, Paths, Read, Relation, Scope, merged, union
 from toolplan_sql._statement import (
     COLUMNS,
@@ -45,6 +46,9 @@ class StatementLineage:
             to its result and does nothing with.
         met: those of `computed` that it does not only compare with literals, or ask for their day
             or hour.
+        ordered: the columns whose values the statement puts in an order, as table and case-folded
+            name, with the literals that each is compared with; None where it is compared with
+            other values.
     """
 
     def __init__(
@@ -55,6 +59,8 @@ class StatementLineage:
             raise Lost("two tables of one name")
         self.computed: Paths = NOTHING
         self.met: Paths = NOTHING
+        self.ordered: dict[tuple[str, str], Bounds] = {}
+        self._orderings = {id(each): bounds for each, bounds in orderings(tree)}
         self._tables = tables
         self._aggregates = aggregates
         self._couplings: list[dict[tuple[str, str], Path]] = []
@@ -96,6 +102,12 @@ class StatementLineage:
         """Note that the statement computes with these columns."""
         self.computed |= paths
         self.met |= paths if is_met else NOTHING
+
+    def _order(self, paths: Paths, bounds: Bounds) -> None:
+        for column in map(_column_of, paths):
+            before = self.ordered.get(column, bounds)
+            both = None if before is None or bounds is None else before | bounds
+            self.ordered[column] = both
 
     def _query(self, node: Node, outer: Scope) -> Relation:
         """Return the result of a SELECT, or of several put together."""
@@ -139,7 +151,8 @@ class StatementLineage:
                 continue
             for relation in _starred(item, relations):
                 items += (
-                    (name, Lineage(each.values, each.picks | rows)) for name, each in relation.items
+                    (name, _selected(relation.read(each), rows, NOTHING))
+                    for name, each in relation.items
                 )
                 bases |= set() if relation.base is None else {relation.base}
         made = Relation("", tuple(items), None, rows, membership)
@@ -167,7 +180,9 @@ class StatementLineage:
             text = literal_of(each) or ""
             position = int(text) if text.isascii() and text.isdecimal() and len(text) < 10 else 0
             if position and not has_star and position <= len(reads):
-                listed.append(reads[position - 1][1])
+                listed.append(read := reads[position - 1][1])
+                if id(each) in self._orderings:
+                    self._order(read.compared, None)
             elif each.get("class") in _POSITIONS:
                 listed += every
         self._use(merged(listed).compared)
@@ -179,6 +194,8 @@ class StatementLineage:
             if node.get("class") == "COLUMN_REF":
                 return self._resolve(texts_at(node, "column_names"), scope)
             return merged(each.whole for each in scope.relations)
+        if node.get("class") == "COLUMN_REF":
+            return self._collect(node, scope)
         if node.get("class") != "CASE":
             return replace(self._collect(node, scope), compared=NOTHING)
         checks = nodes_at(node, "case_checks")
@@ -214,6 +231,8 @@ class StatementLineage:
                     found.append(read := self._resolve(texts_at(part, "column_names"), scope))
                     is_met = not any(part is each for each in asked)
                     self._use(read.compared, is_met=is_met)
+                    if id(part) in self._orderings:
+                        self._order(read.compared, self._orderings[id(part)])
                     continue
                 case "CONJUNCTION":
                     apart += (self._collect(each, scope) for each in nodes_at(part, "children"))
@@ -360,7 +379,7 @@ def _column_of(path: Path) -> tuple[str, str]:
 def _selected(read: Read, rows: Paths, membership: Paths) -> Lineage:
     """Return the lineage of a column of a result that is made of an expression."""
     if not read.over_rows:
-        return Lineage(read.values, read.picks | rows)
+        return Read(read.values, read.picks | rows, compared=read.compared)
     counted = membership if read.no_columns else NOTHING
     return Lineage(read.all | rows | counted)
 

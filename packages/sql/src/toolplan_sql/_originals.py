@@ -17,6 +17,7 @@ from toolplan.plan.path import EVERY, Json
 from toolplan_sql._faults import SqlFault
 from toolplan_sql._functions import CAST, TRY_CAST, Call
 from toolplan_sql._lineage import StatementLineage
+from toolplan_sql._orders import misordered
 from toolplan_sql._relations import Paths
 from toolplan_sql._tables import Column, Name
 from toolplan_sql._times import (
@@ -89,6 +90,7 @@ class Originals:
                 self._times[name] = list(moments(column.values))
             else:
                 _require_times(column)
+                self._require_text_order(column)
 
     def _meeting(self, name: Name) -> frozenset[Name]:
         """Return the columns that stand in one expression with that of `name`; all if not known."""
@@ -96,6 +98,19 @@ class Originals:
             return frozenset(self._names)
         table, key = name
         return self._named(self._lineage.meeting(frozenset({("tables", table, EVERY, key)})))
+
+    def _require_text_order(self, column: Column) -> None:
+        """Raise where the statement orders texts that have another order as what they say."""
+        key = column.name[0], column.name[1].casefold()
+        is_text = column.readings[:1] == (Scalar.STRING,) and not column.is_declared
+        if not is_text or self._lineage is None or key not in self._lineage.ordered:
+            return
+        texts = [value for value in column.values if isinstance(value, str) and value.strip()]
+        if (found := misordered(texts, self._lineage.ordered[key])) is not None:
+            raise SqlFault(
+                f"The statement orders the {column.words} as text, where {shown(found.first)} comes"
+                f" before {shown(found.second)}. Read it as {found.reading}. {_AS_TEXT}"
+            )
 
     def _named(self, paths: Paths) -> frozenset[Name]:
         """Return the columns at `paths`, all of a table where a path leads to the table."""

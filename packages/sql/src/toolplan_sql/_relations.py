@@ -96,7 +96,11 @@ class Relation(Struct, frozen=True):
             found.append(self.whole)
         if not found:
             return None
-        read = merged(found)
+        return self.read(*found)
+
+    def read(self, *columns: Lineage) -> Read:
+        """Return the lineage of what reads these columns of it."""
+        read = merged(columns)
         return replace(read, compared=read.values) if self.is_table else read
 
     def renamed(self, alias: str, names: list[str]) -> Relation:
