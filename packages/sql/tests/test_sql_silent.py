@@ -291,3 +291,131 @@ def test_texts_that_are_numbers_or_dates_are_not_put_in_the_order_of_texts(
 )
 def test_texts_of_another_kind_or_of_one_order_are_ordered(sql: str, values: list[Json]) -> None:
     assert [row["v"] for row in run(sql, {"t": rows_of(values)})] == values
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "concat('x', v)", "'x' || v", "v::VARCHAR", "CAST(v AS TEXT) = '1'", "format('{}', v)",
+        "string_agg(v, ',')", "concat_ws(',', v, 'a')", "to_json(v)", "v::JSON", "[v]::VARCHAR",
+        "{'a': v}::VARCHAR", "[v]::VARCHAR[]", "json_object('a', v)", "json_group_array(v)",
+        "array_to_string([v], ',')", "length(v::VARCHAR)", "max(v) || ' kg'", "md5(v::VARCHAR)",
+        "coalesce(v::VARCHAR, '-')", "CASE WHEN n = 0 THEN v::VARCHAR END", "(v || '') || 'x'",
+        "first(v)::VARCHAR",
+    ],
+)  # fmt: skip
+def test_a_number_becomes_the_text_that_it_is_written_as_or_is_named(expression: str) -> None:
+    sql = f"SELECT {expression} AS r FROM t"
+    said = "the column 'v' of 't' holds 1 in row 0, which its type writes as 1.0"
+    refused(sql, [1, 2.5], said)
+    renamed = re.sub(r"\bv\b", "w", expression)
+    refused(f"SELECT {renamed} AS r FROM (SELECT v AS w, n FROM t)", [1, 2.5], said)
+    assert run(sql, {"t": rows_of([1, 2])})
+    assert run(sql, {"t": rows_of([1.0, 2.5])})
+
+
+@pytest.mark.parametrize(
+    ("expression", "expected"),
+    [
+        ("format('{:.2f}', v)", "1.00"), ("CAST(v AS DECIMAL(9, 1))::VARCHAR", "1.0"),
+        ("v::INT || 'x'", "1x"), ("round(v + 1.5, 1) || ' kg'", "2.5 kg"), ("v || v", None),
+        ("typeof(v)", "DOUBLE"), ("(v * 2 + 0.5)::VARCHAR", "2.5"), ("{'v': v}", {"v": 1}),
+    ],
+)  # fmt: skip
+def test_numbers_of_stated_digits_and_computed_ones_become_text(
+    expression: str, expected: Json
+) -> None:
+    sql = f"SELECT {expression} AS r FROM t WHERE n = 0"
+    if expected is None:
+        refused(sql, [1, 2.5], "turns numbers into text")
+        return
+    assert run(sql, {"t": rows_of([1, 2.5])}) == [{"r": expected}]
+
+
+def test_a_column_declared_as_json_keeps_the_texts_of_its_numbers() -> None:
+    rows = run("SELECT concat('x', v) AS r FROM t", {"t": rows_of([1, 2.5])}, {"t": {"v": "json"}})
+    assert rows == [{"r": "x1"}, {"r": "x2.5"}]
+
+
+KEYS: dict[str, Json] = {"a": [{"k": "2"}, {"k": "02"}], "b": [{"k": 2}], "c": [{"k": True}]}
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT a.k FROM a JOIN b ON a.k = b.k", "SELECT a.k FROM a JOIN b USING (k)",
+        "SELECT a.k FROM a NATURAL JOIN b", "SELECT k FROM a WHERE k = 2",
+        "SELECT k FROM a WHERE k IN (2, 3)", "SELECT k FROM a WHERE k BETWEEN 1 AND 3",
+        "SELECT k FROM a WHERE 2.0 = k", "SELECT k FROM a WHERE trim(k) = 2",
+        "SELECT k FROM a WHERE coalesce(k, '0') <> 2", "SELECT k FROM a WHERE k > 1",
+        "SELECT CASE k WHEN 2 THEN 'two' END AS r FROM a", "SELECT a.k FROM a JOIN c ON a.k = c.k",
+        "SELECT x.k FROM (SELECT k FROM a) x JOIN b ON x.k = b.k",
+        "SELECT k FROM a WHERE k = (SELECT max(k) FROM b)", "SELECT k FROM a WHERE k = true",
+    ],
+)  # fmt: skip
+def test_texts_that_are_not_written_as_numbers_are_not_compared_with_them(sql: str) -> None:
+    with pytest.raises(ToolError, match=r"'k' of 'a' holds '0?2' in row [01], a text that is"):
+        run(sql, KEYS)
+
+
+@pytest.mark.parametrize(
+    ("sql", "count"),
+    [
+        ("SELECT k FROM a WHERE k = '2'", 1), ("SELECT k FROM a WHERE CAST(k AS INT) = 2", 2),
+        ("SELECT a.k FROM a JOIN b ON a.k::INT = b.k", 2),
+        ("SELECT a.k FROM a JOIN b ON a.k = CAST(b.k AS VARCHAR)", 1),
+        ("SELECT k FROM a WHERE k IN (SELECT k::VARCHAR FROM b)", 1),
+        ("SELECT k FROM b WHERE k = '2'", 1), ("SELECT k FROM b WHERE k IN ('2', '3')", 1),
+        ("SELECT k FROM a WHERE TRY_CAST(k AS INT) > 1", 2),
+    ],
+)  # fmt: skip
+def test_texts_are_compared_with_texts_and_numbers_with_numbers(sql: str, count: int) -> None:
+    assert len(run(sql, KEYS)) == count
+
+
+def test_texts_written_as_numbers_are_compared_with_them() -> None:
+    values: list[Json] = ["2", "-3", "0", "10", None]
+    assert run("SELECT n FROM t WHERE v = 2", {"t": rows_of(values)}) == [{"n": 0}]
+    joined = "SELECT t.n FROM t JOIN u ON t.v = u.v"
+    assert run(joined, {"t": rows_of(["2", "7"]), "u": rows_of([2])}) == [{"n": 0}]
+
+
+TWO_TIMES: list[Json] = [
+    {"n": 1, "seen": "2026-01-01T00:00:00Z", "day": "2026-01-01T10:00:00"},
+    {"n": 2, "seen": "2026-01-02T00:00:00+01:00", "day": "2026-01-03T10:00:00"},
+]
+
+
+@pytest.mark.parametrize(
+    ("sql", "expected"),
+    [
+        ("SELECT day::VARCHAR AS r FROM t WHERE seen > '2026-01-01'", "2026-01-03 10:00:00"),
+        ("SELECT epoch(day) AS r FROM t WHERE hour(seen) = 0 AND n = 1", 1767261600.0),
+        ("SELECT max(day) AS r FROM t WHERE hour(seen) = 0", "2026-01-03T10:00:00"),
+        ("SELECT date_trunc('day', day) AS r FROM t WHERE year(seen) = 2026 AND n = 1",
+         "2026-01-01T00:00:00"),
+        ("SELECT strftime(day, '%H') || n AS r FROM t WHERE day(seen) = 1", "101"),
+        ("SELECT to_json(day) AS r FROM t WHERE day(seen) = 1", "2026-01-01 10:00:00"),
+    ],
+)  # fmt: skip
+def test_the_zone_of_one_column_does_not_stop_the_times_of_another(
+    sql: str, expected: Json
+) -> None:
+    assert run(sql, {"t": TWO_TIMES}) == [{"r": expected}]
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT seen::VARCHAR AS r FROM t WHERE day > '2026-01-01'",
+        "SELECT day::VARCHAR AS d, max(seen) OVER ()::VARCHAR AS r FROM t",
+        "SELECT epoch(seen) AS r, epoch(day) AS d FROM t",
+        "SELECT epoch(w) AS r FROM (SELECT seen AS w FROM t)",
+        "SELECT n FROM t WHERE seen > '2026-01-01T00:00:00Z'",
+        "SELECT n FROM t WHERE seen = day",
+        "SELECT array_to_string([day], ',') AS r FROM t WHERE hour(seen) = 0",
+    ],
+)
+def test_times_whose_zone_matters_are_refused_beside_others(sql: str) -> None:
+    with pytest.raises(ToolError, match=r"zone"):
+        run(sql, {"t": TWO_TIMES})

@@ -75,6 +75,7 @@ MOST_IN_DOUBLE = 2**53
 
 _CLOCK_TYPE = re.compile(r'"id": "TIMESTAMP(_\w+)?"')
 _EXACT = re.compile(r'"id": "(U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|DECIMAL)"')
+_NUMERIC = re.compile(r'"id": "(U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|DOUBLE|FLOAT|DECIMAL)"')
 _PLAN = "SELECT json_serialize_plan(?, skip_null := true, skip_empty := true)"
 
 _COMPARES = ("COMPARE_LESS", "COMPARE_GREATER")
@@ -217,7 +218,10 @@ def _calls(plan: _Json) -> list[list[Any]]:
                 # comparisons are functions too, of any types
                 is_scalar = kind == "BOUND_FUNCTION" and not node["type"].startswith("COMPARE")
                 result = str(node.get("return_type", {}).get("id"))
-                more = [_constant(node), is_scalar, _drops_zone(node), _is_whole(node)]
+                spells = [_spells(node, _CLOCK_TYPE), _spells(node, _NUMERIC)]
+                length = node.get("query_location_length", 0)
+                place = [node.get("query_location", 0), length] if length else [0, 0]
+                more = [_constant(node), is_scalar, *spells, _is_whole(node), place]
                 found.append([name, types, result, *more])
             pending.extend(node.values())
     return found
@@ -240,18 +244,19 @@ def _ordered_json(node: dict[str, _Json]) -> Iterator[str]:
             yield each.get("alias") or name or "a value"
 
 
-def _drops_zone(node: dict[str, _Json]) -> bool:
-    """Return whether a function turns times into text without their zone."""
+def _spells(node: dict[str, _Json], kind: re.Pattern[str]) -> bool:
+    """Return whether a function makes text of times, or numbers, and chooses its form itself."""
     given, made = (json.dumps(node.get(key)) for key in ("arguments", "return_type"))
-    times, left = (len(_CLOCK_TYPE.findall(text)) for text in (given, made))
+    taken, left = (len(list(kind.finditer(text))) for text in (given, made))
     name = str(node["qname"]["path"][-1]).lower()
-    if name == "strftime":
+    if name in ("strftime", "format"):
         constants: list[_Json] = [each.get("value") for each in node.get("children", [])]
         formats = [str(each["value"]) for each in constants if each and not each["is_null"]]
-        return times > 0 and (not formats or any(re.search("%[zZ]", each) for each in formats))
+        loose = "%[zZ]" if name == "strftime" else r"\{\d*\}"
+        return taken > 0 and (not formats or any(re.search(loose, each) for each in formats))
     if node["type"] == "OPERATOR_CAST":
-        return times > left and '"VARCHAR"' in made
-    return times > 0 and "json" in name
+        return taken > left and '"VARCHAR"' in made
+    return taken > 0 and "json" in name
 
 
 def _is_whole(node: dict[str, _Json]) -> bool:

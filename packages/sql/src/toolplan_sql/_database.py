@@ -27,7 +27,15 @@ from toolplan.plan.path import Json
 from toolplan_sql._faults import Exhausted, SqlFault, Stopped, read_fault
 from toolplan_sql._functions import CAST, Call, Functions, Overload, functions_of
 from toolplan_sql._guards import guarded
-from toolplan_sql._statement import TOO_DEEP, Node, Statement, examine, too_deep
+from toolplan_sql._statement import (
+    TOO_DEEP,
+    Node,
+    Statement,
+    examine,
+    nodes_of,
+    text_of,
+    too_deep,
+)
 from toolplan_sql._types import MAX_TEXT, Columns, ColumnType, Scalar, quoted, sql_type
 from toolplan_sql._values import shown, storable
 
@@ -251,6 +259,9 @@ class Database:
         )
         if problem := self.functions().problem(calls):
             raise SqlFault(problem)
+        called = {text_of(node, "function_name").casefold() for node in nodes_of(statement.tree)}
+        if called & self.functions().macros:  # a place is one in the text of the macro, perhaps
+            calls = tuple(each._replace(place=None) for each in calls)
         return columns, calls
 
     def misread(self, calls: Iterable[Call]) -> list[str]:

@@ -14,10 +14,11 @@ from msgspec.structs import replace
 
 from toolplan.plan.path import EVERY, Json, Path
 from toolplan.schema.tool import Lineage
-from toolplan_sql._orders import Bounds, orderings
+from toolplan_sql._orders import Bounds, orderings, passed_on
 from toolplan_sql._relations import NOTHING, Item, Paths, Read, Relation, Scope, merged, union
 from toolplan_sql._statement import (
     COLUMNS,
+    TEXT_TYPES,
     Node,
     asked_by_clock,
     literal_of,
@@ -25,6 +26,7 @@ from toolplan_sql._statement import (
     node_at,
     nodes_at,
     nodes_of,
+    operands_of,
     text_of,
     texts_at,
 )
@@ -61,11 +63,17 @@ class StatementLineage:
         self.met: Paths = NOTHING
         self.ordered: dict[tuple[str, str], Bounds] = {}
         self._orderings = {id(each): bounds for each, bounds in orderings(tree)}
+        self._reads: dict[int, Read] = {}
         self._tables = tables
         self._aggregates = aggregates
         self._couplings: list[dict[tuple[str, str], Path]] = []
         self._root = node_at(tree, "node")
         self._result = self._query(self._root, Scope())
+
+    def sources(self, name: str) -> Paths:
+        """Return the columns that the values of a column of the result are made of."""
+        found = self._result.column(name) or self._result.whole
+        return found.made_of or found.values
 
     def at(self, path: Path) -> Lineage:
         """Return the lineage of the value at `path` in the result of the tool."""
@@ -89,6 +97,31 @@ class StatementLineage:
         keys = set(map(_column_of, paths))
         met = (each for each in self._couplings if not each.keys().isdisjoint(keys))
         return frozenset(path for each in met for path in each.values())
+
+    def read_at(self, place: tuple[int, int] | None) -> Paths | None:
+        """Return the columns that the expression at a place of the statement reads.
+
+        Where it reads none, those of what it stands in; None where the place is not known.
+        """
+        for nodes in _ways(self._root, place):
+            for node in reversed(nodes):
+                reads = [read for each in nodes_of(node) if (read := self._reads.get(id(each)))]
+                if reads:
+                    return union(each.values for each in reads)
+        return None
+
+    def passed_at(self, place: tuple[int, int] | None) -> Paths | None:
+        """Return the columns whose values the expression at a place takes as they are, or None."""
+        ways = list(_ways(self._root, place))
+        taken = [part for *_, node in ways for part in (node, *_made_text(node))]
+        passed = (each for part in taken for each in passed_on(part))
+        reads = (self._reads.get(id(each)) for each in passed)
+        return union(read.compared for read in reads if read is not None) if ways else None
+
+    def is_cast(self, place: tuple[int, int] | None) -> bool:
+        """Return whether a CAST of the statement may stand at a place."""
+        ends = [way[-1] for way in _ways(self._root, place)]
+        return place is None or any(each.get("class") == "CAST" for each in ends)
 
     def _couple(self, paths: Iterable[Path]) -> None:
         columns = {_column_of(path): path for path in paths if len(path) > len(("tables", ""))}
@@ -192,7 +225,8 @@ class StatementLineage:
         """Return the columns that an item of a SELECT reads; conditions of a CASE only pick."""
         if is_passed_on and scope.is_alone(node):
             if node.get("class") == "COLUMN_REF":
-                return self._resolve(texts_at(node, "column_names"), scope)
+                read = self._reads[id(node)] = self._resolve(texts_at(node, "column_names"), scope)
+                return read
             return merged(each.whole for each in scope.relations)
         if node.get("class") == "COLUMN_REF":
             return self._collect(node, scope)
@@ -229,6 +263,7 @@ class StatementLineage:
                     continue
                 case "COLUMN_REF":
                     found.append(read := self._resolve(texts_at(part, "column_names"), scope))
+                    self._reads[id(part)] = read
                     is_met = not any(part is each for each in asked)
                     self._use(read.compared, is_met=is_met)
                     if id(part) in self._orderings:
@@ -241,6 +276,7 @@ class StatementLineage:
                     # `SELECT *` itself puts no two columns into one expression
                     every = merged(each.whole for each in scope.relations)
                     (apart if part is node else found).append(every)
+                    self._reads[id(part)] = every
                     self._use(every.compared)
                 case "WINDOW" | "FUNCTION":
                     found += self._called(part, scope)
@@ -258,6 +294,7 @@ class StatementLineage:
         if called_on := texts_at(node_at(node, "qualified_name"), "path")[:-1]:
             read = self._resolve(called_on, scope)  # `carrier.upper()`
             self._use(read.compared)
+            self._reads[id(node)] = read
             yield read
 
     def _resolve(self, names: list[str], scope: Scope) -> Read:
@@ -372,6 +409,28 @@ def lineage_of(
         return None
 
 
+def _made_text(node: Node) -> list[Node]:
+    """Return the operands of `node`, none of a CAST to another type than a text."""
+    kind = text_of(node_at(node, "type_expr"), "type_name").casefold()
+    is_other = node.get("class") == "CAST" and kind not in TEXT_TYPES | {"list", "struct"}
+    return [] if is_other else operands_of(node)
+
+
+def _ways(tree: Json, place: tuple[int, int] | None) -> Iterator[list[Node]]:
+    """Yield the nodes on the way to each node at `place`, which is the last of them."""
+    pending: list[tuple[Json, list[Node]]] = [(tree, [])]
+    while pending:
+        part, way = pending.pop()
+        if isinstance(part, list):
+            pending.extend((each, way) for each in part)
+        elif isinstance(part, dict):
+            way = [*way, part]
+            pending.extend((each, way) for each in part.values())
+            found = part.get("query_location"), part.get("query_location_length")
+            if found == place:
+                yield way
+
+
 def _column_of(path: Path) -> tuple[str, str]:
     return str(path[1]), str(path[-1]).casefold()
 
@@ -381,7 +440,7 @@ def _selected(read: Read, rows: Paths, membership: Paths) -> Lineage:
     if not read.over_rows:
         return Read(read.values, read.picks | rows, compared=read.compared)
     counted = membership if read.no_columns else NOTHING
-    return Lineage(read.all | rows | counted)
+    return Read(read.all | rows | counted, made_of=read.values)
 
 
 def _starred(item: Node, relations: tuple[Relation, ...]) -> Iterator[Relation]:

@@ -183,7 +183,8 @@ _READS_ENTRIES: Final = frozenset(
     {"entries", "cardinality", "element_at", "map_entries", "map_keys", "map_values"}
 )
 _READS_KEYS: Final = re.compile(r"json.*|to_json|(array|row)_to_json|struct_(keys|values)")
-_TEXT_TYPES: Final = frozenset({"json", "varchar", "text", "string", "char", "map"})
+TEXT_TYPES: Final = frozenset({"json", "varchar", "text", "string", "char", "map"})
+"""The names of types that are text, or may hold any."""
 _EXTRACTS: Final = frozenset({"struct_extract", "array_extract", "struct_extract_at"})
 MAX_DEPTH: Final = 100
 """Maximum number of brackets and CASEs open at one place of a statement."""
@@ -418,7 +419,7 @@ def _use(nodes: list[Node], own: set[str]) -> Use:
     casts = {text_of(node, "type_name").casefold() for node in nodes if node.get("class") == "TYPE"}
     return Use(
         fields=any(_reads_field(node, tables) for node in nodes),
-        keys=any(_READS_KEYS.fullmatch(name) for name in called) or bool(casts & _TEXT_TYPES),
+        keys=any(_READS_KEYS.fullmatch(name) for name in called) or bool(casts & TEXT_TYPES),
         entries=bool(called & _READS_ENTRIES),
     )
 

@@ -313,6 +313,7 @@ def _bound(
         )
         raise SqlFault(f"No row has a column {fault.column!r}. {hint}") from fault
     originals.require_clocks(binding.calls)
+    originals.require_texts(binding.calls)
     require_literals(binding.calls)
     if roundings(binding.calls) and (doubles := originals.as_doubles(binding.tables)):
         others: tuple[Call, ...] = ()
