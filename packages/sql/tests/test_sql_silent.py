@@ -419,3 +419,34 @@ def test_the_zone_of_one_column_does_not_stop_the_times_of_another(
 def test_times_whose_zone_matters_are_refused_beside_others(sql: str) -> None:
     with pytest.raises(ToolError, match=r"zone"):
         run(sql, {"t": TWO_TIMES})
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT n, rank() OVER (PARTITION BY n ORDER BY v::INT) AS r FROM t",
+        "SELECT rank() OVER (ORDER BY avg(v::INT) DESC) AS r FROM t GROUP BY n",
+        "SELECT n FROM t QUALIFY row_number() OVER (ORDER BY v::INT) = 1",
+        "SELECT list(n ORDER BY v::INT) AS r FROM t", "SELECT DISTINCT ON (v::INT) n FROM t",
+        "SELECT n FROM t ORDER BY v::INT LIMIT 1", "SELECT arg_max(n, v::INT) AS r FROM t",
+        "SELECT count(*) FILTER (WHERE v::INT > 1) AS r FROM t", "SELECT mode(v::INT) AS r FROM t",
+        "SELECT a.n FROM t a JOIN t b ON a.v::INT = b.v::INT", "SELECT n FROM t GROUP BY n, v::INT",
+        "SELECT a.n FROM t a ASOF JOIN t b ON a.v::INT >= b.v::INT",
+        "SELECT sum(n) AS r FROM t GROUP BY ROLLUP (v::INT)",
+        "SELECT n FROM t WHERE n NOT IN (SELECT v::INT FROM t)",
+        "SELECT (SELECT max(x.v::INT) FROM t x WHERE x.n <= t.n) AS r FROM t",
+        "SELECT lag(v::INT) OVER (ORDER BY n) AS r FROM t",
+        "SELECT n FROM t UNION SELECT v::INT FROM t",
+        "WITH c AS (SELECT v::INT AS w FROM t) SELECT w FROM c WHERE w > 0",
+        "FROM (SELECT n, v::INT AS w FROM t) PIVOT (sum(w) FOR n IN (0, 1))",
+        "SELECT power(v::INT, 2) AS r FROM t GROUP BY ALL ORDER BY power(v::INT, 2)",
+    ],
+)  # fmt: skip
+def test_a_guard_stands_wherever_an_expression_may(sql: str) -> None:
+    assert isinstance(run(sql, {"t": rows_of(["1", "2"])}), list)
+    refused(sql, ["1", "2.5"], "The CAST of ")
+
+
+def test_casts_may_be_nested() -> None:
+    casts = "v" + "::DOUBLE::INT" * 20
+    assert run(f"SELECT {casts} AS r FROM t", {"t": rows_of(["2"])}) == [{"r": 2}]

@@ -8,6 +8,7 @@ understood depends on everything.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from itertools import chain
 from typing import Final
 
 from msgspec.structs import replace
@@ -64,6 +65,14 @@ class StatementLineage:
         self.ordered: dict[tuple[str, str], Bounds] = {}
         self._orderings = {id(each): bounds for each, bounds in orderings(tree)}
         self._reads: dict[int, Read] = {}
+        self._places: dict[tuple[int, int] | None, list[Node]] = {}
+        self._parents: dict[int, Node] = {}
+        for node in nodes_of(tree):
+            start, length = node.get("query_location"), node.get("query_location_length")
+            if isinstance(start, int) and isinstance(length, int) and length:
+                self._places.setdefault((start, length), []).append(node)
+            for each in chain.from_iterable(map(_inner, node.values())):
+                self._parents[id(each)] = node
         self._tables = tables
         self._aggregates = aggregates
         self._couplings: list[dict[tuple[str, str], Path]] = []
@@ -103,25 +112,27 @@ class StatementLineage:
 
         Where it reads none, those of what it stands in; None where the place is not known.
         """
-        for nodes in _ways(self._root, place):
-            for node in reversed(nodes):
-                reads = [read for each in nodes_of(node) if (read := self._reads.get(id(each)))]
+        for node in self._places.get(place, ()):
+            outer: Node | None = node
+            while outer is not None:
+                reads = [read for each in nodes_of(outer) if (read := self._reads.get(id(each)))]
                 if reads:
                     return union(each.values for each in reads)
+                outer = self._parents.get(id(outer))
         return None
 
     def passed_at(self, place: tuple[int, int] | None) -> Paths | None:
         """Return the columns whose values the expression at a place takes as they are, or None."""
-        ways = list(_ways(self._root, place))
-        taken = [part for *_, node in ways for part in (node, *_made_text(node))]
+        nodes = self._places.get(place, ())
+        taken = [part for node in nodes for part in (node, *_made_text(node))]
         passed = (each for part in taken for each in passed_on(part))
         reads = (self._reads.get(id(each)) for each in passed)
-        return union(read.compared for read in reads if read is not None) if ways else None
+        return union(read.compared for read in reads if read is not None) if nodes else None
 
     def is_cast(self, place: tuple[int, int] | None) -> bool:
         """Return whether a CAST of the statement may stand at a place."""
-        ends = [way[-1] for way in _ways(self._root, place)]
-        return place is None or any(each.get("class") == "CAST" for each in ends)
+        nodes = self._places.get(place, ())
+        return place is None or any(each.get("class") == "CAST" for each in nodes)
 
     def _couple(self, paths: Iterable[Path]) -> None:
         columns = {_column_of(path): path for path in paths if len(path) > len(("tables", ""))}
@@ -416,19 +427,11 @@ def _made_text(node: Node) -> list[Node]:
     return [] if is_other else operands_of(node)
 
 
-def _ways(tree: Json, place: tuple[int, int] | None) -> Iterator[list[Node]]:
-    """Yield the nodes on the way to each node at `place`, which is the last of them."""
-    pending: list[tuple[Json, list[Node]]] = [(tree, [])]
-    while pending:
-        part, way = pending.pop()
-        if isinstance(part, list):
-            pending.extend((each, way) for each in part)
-        elif isinstance(part, dict):
-            way = [*way, part]
-            pending.extend((each, way) for each in part.values())
-            found = part.get("query_location"), part.get("query_location_length")
-            if found == place:
-                yield way
+def _inner(value: Json) -> list[Node]:
+    """Return the objects that stand in a field of a node, also as items of a list."""
+    return [
+        each for each in (value if isinstance(value, list) else [value]) if isinstance(each, dict)
+    ]
 
 
 def _column_of(path: Path) -> tuple[str, str]:

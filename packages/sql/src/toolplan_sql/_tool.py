@@ -382,8 +382,8 @@ def try_sql() -> str:
     """
     check = Check(_DEFAULT_LIMITS.memory_mb, _DEFAULT_LIMITS.seconds)
     sql = (
-        "SELECT CAST(date_trunc('month', day) AS DATE) AS month, sum(n + 1) AS n, max(id) AS id"
-        " FROM t WHERE day >= '2026-01-01' GROUP BY 1"
+        "SELECT CAST(date_trunc('month', day) AS DATE) AS month, sum(n::INT + 1) AS n,"
+        " max(id) AS id FROM t WHERE day >= '2026-01-01' GROUP BY 1"
     )
     rows: Json = [{"day": "2026-01-31", "n": 1, "id": 2**64}, {"day": "2025-01-31", "n": 2}]
     arguments: dict[str, Json] = {"sql": sql, "tables": {"t": rows}}
