@@ -48,28 +48,28 @@ ENTRIES = (
 )
 
 GUARDS = (
-    # not `error`, which is volatile: no window may be ordered by it
-    "CREATE MACRO __fail(said) AS CASE WHEN CAST('toolplan: ' || said AS BOOLEAN) THEN NULL END",
+    # a CAST fails, not `error`, which is volatile: no window may be ordered by it
+    "CREATE MACRO __unless(is_wrong, said, made) AS CASE WHEN CASE WHEN is_wrong"
+    " THEN CAST('toolplan: ' || said AS BOOLEAN) ELSE false END THEN NULL ELSE made END",
     # the digits of the numbers in a text, without zeros around them and without exponents
     "CREATE MACRO __figures(given) AS list_transform(regexp_extract_all(CAST(given AS VARCHAR),"
     r" '([0-9][0-9._]*|\.[0-9]+)([eE][-+]?[0-9]+)?', 1), lambda each:"
     " trim(replace(replace(each, '.', ''), '_', ''), '0'))",
     # blank texts, and the null of JSON, are no values that could be lost
-    "CREATE MACRO __kept(made, given, words) AS CASE WHEN made IS NULL AND"
-    " trim(CAST(given AS VARCHAR)) NOT IN ('', 'null') THEN __fail(words || ' a null of ' ||"
-    " CAST(given AS VARCHAR) || '; name what is no value: nullif(…, ''n/a'').') ELSE made END",
-    "CREATE MACRO __exact(made, given, words, advice) AS CASE WHEN len(__figures(given)) > 0"
-    " AND __figures(given) <> __figures(made) THEN __fail(words || ' ' || CAST(made AS VARCHAR) ||"
-    " ' of ' || CAST(given AS VARCHAR) || advice) ELSE __kept(made, given, words) END",
-    "CREATE MACRO __whole(made, name) AS CASE WHEN abs(made) > 9007199254740992 THEN"
-    " __fail(name || ' gives ' || CAST(made AS VARCHAR) || ' of whole numbers, which is rounded:"
-    " beyond 2**53 multiply HUGEINTs by *, and add by sum.') ELSE made END",
-    "CREATE MACRO __counted(place, given) AS CASE WHEN CAST(place AS VARCHAR) = '0' AND"
-    " typeof(given) <> 'JSON' AND typeof(given) NOT LIKE 'MAP(%' THEN"
-    " __fail('Lists and texts count from 1: there is no place 0.') ELSE place END",
-    "CREATE MACRO __known(made, words) AS CASE WHEN made IS NULL THEN __fail('The rows that ' ||"
-    " words || ' is compared with hold a null, so that no row passes; add WHERE … IS NOT NULL.')"
-    " ELSE made END",
+    "CREATE MACRO __kept(made, given, words) AS __unless(made IS NULL AND"
+    " trim(CAST(given AS VARCHAR)) NOT IN ('', 'null'), words || ' a null of ' ||"
+    " CAST(given AS VARCHAR) || '; name what is no value: nullif(…, ''n/a'').', made)",
+    "CREATE MACRO __exact(made, given, words, advice) AS __unless(len(__figures(given)) > 0"
+    " AND __figures(given) <> __figures(made), words || ' ' || CAST(made AS VARCHAR) || ' of ' ||"
+    " CAST(given AS VARCHAR) || advice, __kept(made, given, words))",
+    "CREATE MACRO __whole(made, name) AS __unless(abs(made) > 9007199254740992,"
+    " name || ' gives ' || CAST(made AS VARCHAR) || ' of whole numbers, which is rounded:"
+    " beyond 2**53 multiply HUGEINTs by *, and add by sum.', made)",
+    "CREATE MACRO __counted(place, given) AS __unless(CAST(place AS VARCHAR) = '0' AND"
+    " typeof(given) <> 'JSON' AND typeof(given) NOT LIKE 'MAP(%',"
+    " 'Lists and texts count from 1: there is no place 0.', place)",
+    "CREATE MACRO __known(made, words) AS __unless(made IS NULL, 'The rows that ' || words ||"
+    " ' is compared with hold a null, so that no row passes; add WHERE … IS NOT NULL.', made)",
 )
 """The macros of `_guards.py`."""
 

@@ -291,11 +291,7 @@ class Database:
         """
         if fault := result_fault(result):
             raise SqlFault(fault)
-        text = statement.text
-        if tree := guarded(statement.tree, calls):
-            made: Json = {"error": False, "statements": [tree]}
-            row = self._execute("SELECT json_deserialize_sql(?)", [json.dumps(made)])
-            text = str(row[0]) if row else text
+        text = self._guarded(statement, calls)
         rows = convert(self._ask("run", text, max_rows), list[list[Any]] | None)
         if rows is None:
             raise SqlFault(
@@ -303,6 +299,22 @@ class Database:
             )
         names = [each.name for each in result]
         return [dict(zip(names, row, strict=True)) for row in rows]
+
+    def _guarded(self, statement: Statement, calls: Iterable[Call]) -> str:
+        """Return the text of a statement with its guards."""
+        tree = guarded(statement.tree, calls)
+        if tree is None:
+            return statement.text
+        made: Json = {"error": False, "statements": [tree]}
+        try:
+            row = self._execute("SELECT json_deserialize_sql(?)", [json.dumps(made)])
+        except Stopped:
+            raise
+        except SqlFault as fault:  # its depth is bounded
+            raise SqlFault(
+                f"The statement nests too deep; name parts of it by WITH. {fault}"
+            ) from fault
+        return str(row[0]) if row else statement.text
 
     def _execute(self, text: str, parameters: Sequence[object] | None = None) -> list[Json] | None:
         """Return the first row of `text`, None where it has none."""
