@@ -33,7 +33,9 @@ from toolplan_sql._times import (
 from toolplan_sql._types import (
     ColumnType,
     DecimalOf,
+    MapOf,
     Scalar,
+    StructOf,
     Table,
     converter,
     parts_of,
@@ -252,6 +254,8 @@ class Originals:
         return [each for name, each in self._columns.items() if name in names]
 
     def _require_spelling(self, column: Column) -> None:
+        if isinstance(column.readings[0] if column.readings else None, MapOf | StructOf):
+            return  # objects become JSON also where only their keys are read
         odd = _odd_numbers([column]).values()
         for row, value in numbers(column.values) if odd else ():
             if any(value == each and type(value) is type(each) for each in odd):
