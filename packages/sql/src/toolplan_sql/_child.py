@@ -47,9 +47,37 @@ ENTRIES = (
     " unnest(map_values(object)) AS value",
 )
 
+GUARDS = (
+    # a CAST fails, not `error`, which is volatile: no window may be ordered by it
+    "CREATE MACRO __unless(is_wrong, said, made) AS CASE WHEN CASE WHEN is_wrong"
+    " THEN CAST('toolplan: ' || said AS BOOLEAN) ELSE false END THEN NULL ELSE made END",
+    # the digits of the numbers in a text, without zeros around them and without exponents
+    "CREATE MACRO __figures(given) AS list_transform(regexp_extract_all(CAST(given AS VARCHAR),"
+    r" '([0-9][0-9._]*|\.[0-9]+)([eE][-+]?[0-9]+)?', 1), lambda each:"
+    " trim(replace(replace(each, '.', ''), '_', ''), '0'))",
+    # blank texts, and the null of JSON, are no values that could be lost
+    "CREATE MACRO __kept(made, given, words) AS __unless(made IS NULL AND"
+    " trim(CAST(given AS VARCHAR)) NOT IN ('', 'null'), words || ' a null of ' ||"
+    " CAST(given AS VARCHAR) || '; name what is no value: nullif(…, ''n/a'').', made)",
+    "CREATE MACRO __exact(made, given, words, advice) AS __unless(len(__figures(given)) > 0"
+    " AND __figures(given) <> __figures(made), words || ' ' || CAST(made AS VARCHAR) || ' of ' ||"
+    " CAST(given AS VARCHAR) || advice, __kept(made, given, words))",
+    "CREATE MACRO __whole(made, name) AS __unless(abs(made) > 9007199254740992,"
+    " name || ' gives ' || CAST(made AS VARCHAR) || ' of whole numbers, which is rounded:"
+    " beyond 2**53 multiply HUGEINTs by *, and add by sum.', made)",
+    "CREATE MACRO __counted(place, given) AS __unless(CAST(place AS VARCHAR) = '0' AND"
+    " typeof(given) <> 'JSON' AND typeof(given) NOT LIKE 'MAP(%',"
+    " 'Lists and texts count from 1: there is no place 0.', place)",
+    "CREATE MACRO __known(made, words) AS __unless(made IS NULL, 'The rows that ' || words ||"
+    " ' is compared with hold a null, so that no row passes; add WHERE … IS NOT NULL.', made)",
+)
+"""The macros of `_guards.py`."""
+
 MOST_IN_DOUBLE = 2**53
 
 _CLOCK_TYPE = re.compile(r'"id": "TIMESTAMP(_\w+)?"')
+_EXACT = re.compile(r'"id": "(U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|DECIMAL)"')
+_NUMERIC = re.compile(r'"id": "(U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|DOUBLE|FLOAT|DECIMAL)"')
 _PLAN = "SELECT json_serialize_plan(?, skip_null := true, skip_empty := true)"
 
 _COMPARES = ("COMPARE_LESS", "COMPARE_GREATER")
@@ -102,7 +130,7 @@ class Child:
             return
         self._connection = self._library.connect(":memory:", config=config)
         self._connection.execute("SET TimeZone = 'UTC'")
-        for macro in ENTRIES:
+        for macro in (*ENTRIES, *GUARDS):
             self._connection.execute(macro)
         self._connection.execute("SET lock_configuration = true")  # last: no setting changes now
         self._is_open = True
@@ -145,19 +173,13 @@ class Child:
             raise _Unsayable(f"The statement has no plan: {plan.get('error_message')}")
         return [columns, _calls(plan)]
 
-    def run(self, text: str, most: int) -> list[Any]:
-        """Return the columns of the statement `text`, and its rows as lists of JSON.
-
-        In place of the rows there is None where there are more than `most`.
-        """
+    def run(self, text: str, most: int) -> list[list[Any]] | None:
+        """Return the rows of the statement `text` as lists of JSON, None for more than `most`."""
         columns = self._columns(text)
-        described = [each for _, each, _ in columns]
-        if any(read is None for _, _, read in columns):
-            return [described, []]
         rows = self._connection.execute(text).fetchmany(most + 1)
         if len(rows) > most:
-            return [described, None]
-        return [described, [[read(row[at]) for at, _, read in columns] for row in rows]]
+            return None
+        return [[read(row[at]) for at, _, read in columns] for row in rows]
 
     def _columns(self, text: str) -> list[tuple[int, list[Any], Any]]:
         """Return index, description and reader of each column that is not hidden.
@@ -198,7 +220,11 @@ def _calls(plan: _Json) -> list[list[Any]]:
                 # comparisons are functions too, of any types
                 is_scalar = kind == "BOUND_FUNCTION" and not node["type"].startswith("COMPARE")
                 result = str(node.get("return_type", {}).get("id"))
-                found.append([name, types, result, _constant(node), is_scalar, _drops_zone(node)])
+                spells = [_spells(node, _CLOCK_TYPE), _spells(node, _NUMERIC)]
+                length = node.get("query_location_length", 0)
+                place = [node.get("query_location", 0), length] if length else [0, 0]
+                more = [_constant(node), is_scalar, *spells, _is_whole(node), place]
+                found.append([name, types, result, *more])
             pending.extend(node.values())
     return found
 
@@ -220,18 +246,36 @@ def _ordered_json(node: dict[str, _Json]) -> Iterator[str]:
             yield each.get("alias") or name or "a value"
 
 
-def _drops_zone(node: dict[str, _Json]) -> bool:
-    """Return whether a function turns times into text without their zone."""
+def _spells(node: dict[str, _Json], kind: re.Pattern[str]) -> bool:
+    """Return whether a function makes text of times, or numbers, and chooses its form itself."""
     given, made = (json.dumps(node.get(key)) for key in ("arguments", "return_type"))
-    times, left = (len(_CLOCK_TYPE.findall(text)) for text in (given, made))
+    taken, left = (len(list(kind.finditer(text))) for text in (given, made))
     name = str(node["qname"]["path"][-1]).lower()
-    if name == "strftime":
+    if name in ("strftime", "format"):
         constants: list[_Json] = [each.get("value") for each in node.get("children", [])]
         formats = [str(each["value"]) for each in constants if each and not each["is_null"]]
-        return times > 0 and (not formats or any(re.search("%[zZ]", each) for each in formats))
+        loose = "%[zZ]" if name == "strftime" else r"\{\d*\}"
+        return taken > 0 and (not formats or any(re.search(loose, each) for each in formats))
     if node["type"] == "OPERATOR_CAST":
-        return times > left and '"VARCHAR"' in made
-    return times > 0 and "json" in name
+        return taken > left and '"VARCHAR"' in made
+    return taken > 0 and "json" in name
+
+
+def _is_whole(node: dict[str, _Json]) -> bool:
+    """Return whether a function makes a double of nothing but integers and decimals."""
+    if node.get("return_type", {}).get("id") != "DOUBLE":
+        return False
+    pending: list[_Json] = list(node.get("children", []))
+    types: list[str] = []
+    while pending:
+        child = pending.pop()
+        if child.get("type") == "OPERATOR_CAST":
+            pending += child.get("children", [])
+        else:
+            types.append(json.dumps(child.get("return_type") or child.get("value", {}).get("type")))
+    texts = ('{"id": "VARCHAR"}', '{"id": "NULL"}')  # also the name of what a list is put through
+    exact = [_EXACT.search(each) is not None for each in types if each not in texts]
+    return bool(exact) and all(exact)
 
 
 def _constant(node: dict[str, _Json]) -> str:

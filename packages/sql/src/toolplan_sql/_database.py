@@ -26,7 +26,16 @@ from msgspec import Struct, convert
 from toolplan.plan.path import Json
 from toolplan_sql._faults import Exhausted, SqlFault, Stopped, read_fault
 from toolplan_sql._functions import CAST, Call, Functions, Overload, functions_of
-from toolplan_sql._statement import TOO_DEEP, Node, Statement, examine, too_deep
+from toolplan_sql._guards import guarded
+from toolplan_sql._statement import (
+    TOO_DEEP,
+    Node,
+    Statement,
+    examine,
+    nodes_of,
+    text_of,
+    too_deep,
+)
 from toolplan_sql._types import MAX_TEXT, Columns, ColumnType, Scalar, quoted, sql_type
 from toolplan_sql._values import shown, storable
 
@@ -250,6 +259,9 @@ class Database:
         )
         if problem := self.functions().problem(calls):
             raise SqlFault(problem)
+        called = {text_of(node, "function_name").casefold() for node in nodes_of(statement.tree)}
+        if called & self.functions().macros:  # a place is one in the text of the macro, perhaps
+            calls = tuple(each._replace(place=None) for each in calls)
         return columns, calls
 
     def misread(self, calls: Iterable[Call]) -> list[str]:
@@ -264,24 +276,45 @@ class Database:
                     found.append(f"{shown(call.literal)} is no {word}.")
         return found
 
-    def run(self, statement: Statement, max_rows: int) -> list[dict[str, Json]]:
-        """Return the rows that `statement` gives.
+    def run(
+        self,
+        statement: Statement,
+        result: Sequence[ResultColumn],
+        calls: Iterable[Call],
+        max_rows: int,
+    ) -> list[dict[str, Json]]:
+        """Return the rows that `statement` gives; `result` and `calls` are what `bind` found.
 
         Raises:
-            SqlFault: it fails, gives more than `max_rows` rows, or a value that JSON cannot hold.
+            SqlFault: it fails, gives more than `max_rows` rows, or a value that JSON cannot hold,
+                or makes another value of one.
         """
-        columns, rows = convert(
-            self._ask("run", statement.text, max_rows),
-            tuple[list[ResultColumn], list[list[Any]] | None],
-        )
-        if fault := result_fault(columns):
+        if fault := result_fault(result):
             raise SqlFault(fault)
+        text = self._guarded(statement, calls)
+        rows = convert(self._ask("run", text, max_rows), list[list[Any]] | None)
         if rows is None:
             raise SqlFault(
                 f"The statement gives more than {max_rows} rows; aggregate, or add a LIMIT."
             )
-        names = [each.name for each in columns]
+        names = [each.name for each in result]
         return [dict(zip(names, row, strict=True)) for row in rows]
+
+    def _guarded(self, statement: Statement, calls: Iterable[Call]) -> str:
+        """Return the text of a statement with its guards."""
+        tree = guarded(statement.tree, calls)
+        if tree is None:
+            return statement.text
+        made: Json = {"error": False, "statements": [tree]}
+        try:
+            row = self._execute("SELECT json_deserialize_sql(?)", [json.dumps(made)])
+        except Stopped:
+            raise
+        except SqlFault as fault:  # its depth is bounded
+            raise SqlFault(
+                f"The statement nests too deep; name parts of it by WITH. {fault}"
+            ) from fault
+        return str(row[0]) if row else statement.text
 
     def _execute(self, text: str, parameters: Sequence[object] | None = None) -> list[Json] | None:
         """Return the first row of `text`, None where it has none."""

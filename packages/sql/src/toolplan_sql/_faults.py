@@ -44,11 +44,15 @@ _MISSING: Final = (
     re.compile(r'Column "(?P<column>.+?)" referenced that exists in the SELECT clause - but'),
     re.compile(r'Column "(?P<column>.+?)" does not exist on (?:left|right) side of join'),
 )
+_GUARDED: Final = re.compile("Could not convert string 'toolplan: (?P<said>.*)' to BOOL", re.DOTALL)
+"""What the guards of a statement say (`GUARDS` of `_child.py`)."""
 _CANDIDATES: Final = re.compile(r"^Candidate (?:bindings|columns):[: ]*(.+)$", re.MULTILINE)
 
 
 def read_fault(text: str) -> SqlFault:
     """Return the fault that the message `text` of the database reports, in one line."""
+    if found := _GUARDED.search(text):
+        return SqlFault(_shortened(" ".join(found["said"].split())))
     for pattern in _MISSING:
         if found := pattern.search(text):
             groups = found.groupdict()

@@ -36,6 +36,8 @@ ORDER: Final = "__order"
 CAST: Final = "__cast"
 TRY_CAST: Final = "__try_cast"
 _GENERIC: Final = frozenset({"ANY", "T", "K", "V"})
+_OF_SUBQUERIES: Final = "error"
+"""What a subquery of more rows than one calls where one value is needed."""
 _OF_SYNTAX: Final = frozenset({"unnest", "grouping", "grouping_id", "coalesce", "ifnull"})
 
 
@@ -44,7 +46,10 @@ class Call(NamedTuple):
 
     Casts are called `CAST` or `TRY_CAST`, and have the text that they read, if it stands in the
     statement. A comparison or sort of JSON is called `ORDER`, and has the name of the value.
-    `drops_zone`: it turns times into text without their zone.
+    `drops_zone`: it turns times into text without their zone, `spells`: numbers into text in the
+    form of their type. `is_whole`: it makes a double of integers and decimals only. `place` is
+    where it stands in the statement, as start and length in bytes: (0, 0) for what stands nowhere,
+    as in a join by USING, and None where that is not known.
     """
 
     name: str
@@ -53,6 +58,9 @@ class Call(NamedTuple):
     literal: str = ""
     is_scalar: bool = True
     drops_zone: bool = False
+    spells: bool = False
+    is_whole: bool = False
+    place: tuple[int, int] | None = None
 
 
 Overload: TypeAlias = tuple[str, str, str, tuple[str, ...]]
@@ -62,13 +70,14 @@ Overload: TypeAlias = tuple[str, str, str, tuple[str, ...]]
 class Functions(Struct, frozen=True):
     """The names of the functions that a statement may call, and of those that exist besides.
 
-    `over_rows` are those that may compute over many rows: aggregates, and macros that may be.
+    `over_rows` are those that may compute over many rows: aggregates, and `macros`.
     `overloads` lists for each overload of a name whether it is allowed, where not all of them are.
     """
 
     allowed: frozenset[str]
     refused: frozenset[str]
     over_rows: frozenset[str] = frozenset()
+    macros: frozenset[str] = frozenset()
     overloads: Mapping[str, Mapping[tuple[str, ...], bool]] = field(
         default_factory=dict[str, Mapping[tuple[str, ...], bool]]
     )
@@ -93,7 +102,7 @@ class Functions(Struct, frozen=True):
 
     def _is_refused(self, call: Call) -> bool:
         if call.name in self.refused:
-            return True
+            return call.name != _OF_SUBQUERIES  # a statement that calls it itself was refused
         overloads = self.overloads.get(call.name, {})
         if call.types in overloads:
             return not overloads[call.types]
@@ -119,9 +128,12 @@ def functions_of(catalogue: Iterable[Overload]) -> Functions:
     pure: dict[str, set[tuple[str, ...]]] = {}
     other: dict[str, set[tuple[str, ...]]] = {name: set() for name in _NOT_PURE}
     over_rows: set[str] = set(_OF_WINDOWS)
+    macros: set[str] = set()
     for name, kind, stability, types in catalogue:
         if kind in ("aggregate", "macro"):
             over_rows.add(name)
+        if kind == "macro":
+            macros.add(name)
         if kind == "macro":
             is_pure = _PURE_MACROS.fullmatch(name) is not None
         else:
@@ -141,6 +153,7 @@ def functions_of(catalogue: Iterable[Overload]) -> Functions:
         allowed,
         frozenset(other) - allowed,
         frozenset(over_rows),
+        frozenset(macros),
         {
             name: {**dict.fromkeys(pure[name], True), **dict.fromkeys(other[name], False)}
             for name in pure.keys() & other.keys()

@@ -8,15 +8,18 @@ understood depends on everything.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from itertools import chain
 from typing import Final
 
 from msgspec.structs import replace
 
 from toolplan.plan.path import EVERY, Json, Path
 from toolplan.schema.tool import Lineage
+from toolplan_sql._orders import Bounds, orderings, passed_on
 from toolplan_sql._relations import NOTHING, Item, Paths, Read, Relation, Scope, merged, union
 from toolplan_sql._statement import (
     COLUMNS,
+    TEXT_TYPES,
     Node,
     asked_by_clock,
     literal_of,
@@ -24,6 +27,7 @@ from toolplan_sql._statement import (
     node_at,
     nodes_at,
     nodes_of,
+    operands_of,
     text_of,
     texts_at,
 )
@@ -45,6 +49,9 @@ class StatementLineage:
             to its result and does nothing with.
         met: those of `computed` that it does not only compare with literals, or ask for their day
             or hour.
+        ordered: the columns whose values the statement puts in an order, as table and case-folded
+            name, with the literals that each is compared with; None where it is compared with
+            other values.
     """
 
     def __init__(
@@ -55,11 +62,27 @@ class StatementLineage:
             raise Lost("two tables of one name")
         self.computed: Paths = NOTHING
         self.met: Paths = NOTHING
+        self.ordered: dict[tuple[str, str], Bounds] = {}
+        self._orderings = {id(each): bounds for each, bounds in orderings(tree)}
+        self._reads: dict[int, Read] = {}
+        self._places: dict[tuple[int, int] | None, list[Node]] = {}
+        self._parents: dict[int, Node] = {}
+        for node in nodes_of(tree):
+            start, length = node.get("query_location"), node.get("query_location_length")
+            if isinstance(start, int) and isinstance(length, int) and length:
+                self._places.setdefault((start, length), []).append(node)
+            for each in chain.from_iterable(map(_inner, node.values())):
+                self._parents[id(each)] = node
         self._tables = tables
         self._aggregates = aggregates
         self._couplings: list[dict[tuple[str, str], Path]] = []
         self._root = node_at(tree, "node")
         self._result = self._query(self._root, Scope())
+
+    def sources(self, name: str) -> Paths:
+        """Return the columns that the values of a column of the result are made of."""
+        found = self._result.column(name) or self._result.whole
+        return found.made_of or found.values
 
     def at(self, path: Path) -> Lineage:
         """Return the lineage of the value at `path` in the result of the tool."""
@@ -84,6 +107,33 @@ class StatementLineage:
         met = (each for each in self._couplings if not each.keys().isdisjoint(keys))
         return frozenset(path for each in met for path in each.values())
 
+    def read_at(self, place: tuple[int, int] | None) -> Paths | None:
+        """Return the columns that the expression at a place of the statement reads.
+
+        Where it reads none, those of what it stands in; None where the place is not known.
+        """
+        for node in self._places.get(place, ()):
+            outer: Node | None = node
+            while outer is not None:
+                reads = [read for each in nodes_of(outer) if (read := self._reads.get(id(each)))]
+                if reads:
+                    return union(each.values for each in reads)
+                outer = self._parents.get(id(outer))
+        return None
+
+    def passed_at(self, place: tuple[int, int] | None) -> Paths | None:
+        """Return the columns whose values the expression at a place takes as they are, or None."""
+        nodes = self._places.get(place, ())
+        taken = [part for node in nodes for part in (node, *_made_text(node))]
+        passed = (each for part in taken for each in passed_on(part))
+        reads = (self._reads.get(id(each)) for each in passed)
+        return union(read.compared for read in reads if read is not None) if nodes else None
+
+    def is_cast(self, place: tuple[int, int] | None) -> bool:
+        """Return whether a CAST of the statement may stand at a place."""
+        nodes = self._places.get(place, ())
+        return place is None or any(each.get("class") == "CAST" for each in nodes)
+
     def _couple(self, paths: Iterable[Path]) -> None:
         columns = {_column_of(path): path for path in paths if len(path) > len(("tables", ""))}
         if len(columns) > 1:
@@ -96,6 +146,12 @@ class StatementLineage:
         """Note that the statement computes with these columns."""
         self.computed |= paths
         self.met |= paths if is_met else NOTHING
+
+    def _order(self, paths: Paths, bounds: Bounds) -> None:
+        for column in map(_column_of, paths):
+            before = self.ordered.get(column, bounds)
+            both = None if before is None or bounds is None else before | bounds
+            self.ordered[column] = both
 
     def _query(self, node: Node, outer: Scope) -> Relation:
         """Return the result of a SELECT, or of several put together."""
@@ -139,7 +195,8 @@ class StatementLineage:
                 continue
             for relation in _starred(item, relations):
                 items += (
-                    (name, Lineage(each.values, each.picks | rows)) for name, each in relation.items
+                    (name, _selected(relation.read(each), rows, NOTHING))
+                    for name, each in relation.items
                 )
                 bases |= set() if relation.base is None else {relation.base}
         made = Relation("", tuple(items), None, rows, membership)
@@ -167,7 +224,9 @@ class StatementLineage:
             text = literal_of(each) or ""
             position = int(text) if text.isascii() and text.isdecimal() and len(text) < 10 else 0
             if position and not has_star and position <= len(reads):
-                listed.append(reads[position - 1][1])
+                listed.append(read := reads[position - 1][1])
+                if id(each) in self._orderings:
+                    self._order(read.compared, None)
             elif each.get("class") in _POSITIONS:
                 listed += every
         self._use(merged(listed).compared)
@@ -177,8 +236,11 @@ class StatementLineage:
         """Return the columns that an item of a SELECT reads; conditions of a CASE only pick."""
         if is_passed_on and scope.is_alone(node):
             if node.get("class") == "COLUMN_REF":
-                return self._resolve(texts_at(node, "column_names"), scope)
+                read = self._reads[id(node)] = self._resolve(texts_at(node, "column_names"), scope)
+                return read
             return merged(each.whole for each in scope.relations)
+        if node.get("class") == "COLUMN_REF":
+            return self._collect(node, scope)
         if node.get("class") != "CASE":
             return replace(self._collect(node, scope), compared=NOTHING)
         checks = nodes_at(node, "case_checks")
@@ -212,8 +274,11 @@ class StatementLineage:
                     continue
                 case "COLUMN_REF":
                     found.append(read := self._resolve(texts_at(part, "column_names"), scope))
+                    self._reads[id(part)] = read
                     is_met = not any(part is each for each in asked)
                     self._use(read.compared, is_met=is_met)
+                    if id(part) in self._orderings:
+                        self._order(read.compared, self._orderings[id(part)])
                     continue
                 case "CONJUNCTION":
                     apart += (self._collect(each, scope) for each in nodes_at(part, "children"))
@@ -222,6 +287,7 @@ class StatementLineage:
                     # `SELECT *` itself puts no two columns into one expression
                     every = merged(each.whole for each in scope.relations)
                     (apart if part is node else found).append(every)
+                    self._reads[id(part)] = every
                     self._use(every.compared)
                 case "WINDOW" | "FUNCTION":
                     found += self._called(part, scope)
@@ -239,6 +305,7 @@ class StatementLineage:
         if called_on := texts_at(node_at(node, "qualified_name"), "path")[:-1]:
             read = self._resolve(called_on, scope)  # `carrier.upper()`
             self._use(read.compared)
+            self._reads[id(node)] = read
             yield read
 
     def _resolve(self, names: list[str], scope: Scope) -> Read:
@@ -353,6 +420,20 @@ def lineage_of(
         return None
 
 
+def _made_text(node: Node) -> list[Node]:
+    """Return the operands of `node`, none of a CAST to another type than a text."""
+    kind = text_of(node_at(node, "type_expr"), "type_name").casefold()
+    is_other = node.get("class") == "CAST" and kind not in TEXT_TYPES | {"list", "struct"}
+    return [] if is_other else operands_of(node)
+
+
+def _inner(value: Json) -> list[Node]:
+    """Return the objects that stand in a field of a node, also as items of a list."""
+    return [
+        each for each in (value if isinstance(value, list) else [value]) if isinstance(each, dict)
+    ]
+
+
 def _column_of(path: Path) -> tuple[str, str]:
     return str(path[1]), str(path[-1]).casefold()
 
@@ -360,9 +441,9 @@ def _column_of(path: Path) -> tuple[str, str]:
 def _selected(read: Read, rows: Paths, membership: Paths) -> Lineage:
     """Return the lineage of a column of a result that is made of an expression."""
     if not read.over_rows:
-        return Lineage(read.values, read.picks | rows)
+        return Read(read.values, read.picks | rows, compared=read.compared)
     counted = membership if read.no_columns else NOTHING
-    return Lineage(read.all | rows | counted)
+    return Read(read.all | rows | counted, made_of=read.values)
 
 
 def _starred(item: Node, relations: tuple[Relation, ...]) -> Iterator[Relation]:

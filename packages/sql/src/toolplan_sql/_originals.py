@@ -17,6 +17,7 @@ from toolplan.plan.path import EVERY, Json
 from toolplan_sql._faults import SqlFault
 from toolplan_sql._functions import CAST, TRY_CAST, Call
 from toolplan_sql._lineage import StatementLineage
+from toolplan_sql._orders import misordered
 from toolplan_sql._relations import Paths
 from toolplan_sql._tables import Column, Name
 from toolplan_sql._times import (
@@ -32,7 +33,9 @@ from toolplan_sql._times import (
 from toolplan_sql._types import (
     ColumnType,
     DecimalOf,
+    MapOf,
     Scalar,
+    StructOf,
     Table,
     converter,
     parts_of,
@@ -43,6 +46,9 @@ from toolplan_sql._values import MOST_IN_DOUBLE, decimal_type, numbers, shown
 _ROUNDING: Final = frozenset({"DOUBLE", "FLOAT"})
 _EXACT: Final = re.compile(r"U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|DECIMAL\b.*")
 _NUMBER: Final = re.compile(r"[-+]?\d+(\.\d*)?", re.ASCII)
+_READ_AS: Final = re.compile(rf"{_EXACT.pattern}|DOUBLE|BOOLEAN")
+_CANONICAL: Final = re.compile(r"-?(0|[1-9]\d*)(\.\d*[1-9])?", re.ASCII)
+_BOOLEAN: Final = re.compile("true|false")
 _FINE_TIME: Final = re.compile(r":\d\d\.\d{6}\d*[1-9]", re.ASCII)
 _INTEGERS: Final = frozenset[ColumnType]({Scalar.INTEGER, Scalar.HUGE})
 _AS_TEXT: Final = "Declare it as 'string' in 'columns' to read it as text."
@@ -89,6 +95,7 @@ class Originals:
                 self._times[name] = list(moments(column.values))
             else:
                 _require_times(column)
+                self._require_text_order(column)
 
     def _meeting(self, name: Name) -> frozenset[Name]:
         """Return the columns that stand in one expression with that of `name`; all if not known."""
@@ -96,6 +103,19 @@ class Originals:
             return frozenset(self._names)
         table, key = name
         return self._named(self._lineage.meeting(frozenset({("tables", table, EVERY, key)})))
+
+    def _require_text_order(self, column: Column) -> None:
+        """Raise where the statement orders texts that have another order as what they say."""
+        key = column.name[0], column.name[1].casefold()
+        is_text = column.readings[:1] == (Scalar.STRING,) and not column.is_declared
+        if not is_text or self._lineage is None or key not in self._lineage.ordered:
+            return
+        texts = [value for value in column.values if isinstance(value, str) and value.strip()]
+        if (found := misordered(texts, self._lineage.ordered[key])) is not None:
+            raise SqlFault(
+                f"The statement orders the {column.words} as text, where {shown(found.first)} comes"
+                f" before {shown(found.second)}. Read it as {found.reading}. {_AS_TEXT}"
+            )
 
     def _named(self, paths: Paths) -> frozenset[Name]:
         """Return the columns at `paths`, all of a table where a path leads to the table."""
@@ -170,33 +190,81 @@ class Originals:
 
     def require_clocks(self, calls: Sequence[Call]) -> None:
         """Raise a SqlFault where a statement needs the moments behind clocks, not only clocks."""
-        every = [(name, time) for name, times in self._times.items() for time in times]
-        offsets = {time.offset for _, time in every}
         for call in calls:
-            text = call.literal
-            is_clock = call.name in (CAST, TRY_CAST) and call.result in CLOCK_TYPES
-            if not is_clock or not zone_of(text):
-                continue
-            literal = next(moments([text]), None)
-            if offsets and (literal is None or offsets != {literal.offset}):
+            if call.name in (CAST, TRY_CAST) and call.result in CLOCK_TYPES:
+                self._require_zone(call)
+        for call in calls:
+            every = self._times_at(call)
+            away = next((each for each in every if each[1].offset), None)
+            if away and reads_clocks_as_utc([call]):
                 raise SqlFault(
-                    f"The literal {text!r} states the zone {zone_of(text)!r}, which not all of the"
-                    " times do that the statement reads; write it without one, as their clocks"
-                    " show it."
+                    f"The statement takes times for those of UTC, and {self._place(*away)}."
+                    f" {_IN_UTC}"
                 )
-        if reads_clocks_as_utc(calls) and (away := [each for each in every if each[1].offset]):
-            raise SqlFault(
-                "The statement takes times for those of UTC, and"
-                f" {self._place(*away[0])}. {_IN_UTC}"
-            )
-        zoned = next((each for each in every if each[1].offset is not None), None)
-        if zoned and any(call.drops_zone for call in calls):
-            raise SqlFault(
-                "The statement turns times into text that says nothing of their zone, and"
-                f" {self._place(*zoned)}. {_AS_TEXT}"
-            )
+            zoned = next((each for each in every if each[1].offset is not None), None)
+            if zoned and call.drops_zone:
+                raise SqlFault(
+                    "The statement turns times into text that says nothing of their zone, and"
+                    f" {self._place(*zoned)}. {_AS_TEXT}"
+                )
         for name in self._times:
             self._require_order(name, calls)
+
+    def _require_zone(self, call: Call) -> None:
+        """Raise where a literal states a zone that not all of the times do that it meets."""
+        if not zone_of(call.literal):
+            return
+        literal = next(moments([call.literal]), None)
+        offsets = {time.offset for _, time in self._times_at(call)}
+        if offsets and (literal is None or offsets != {literal.offset}):
+            raise SqlFault(
+                f"The literal {call.literal!r} states the zone {zone_of(call.literal)!r}, which not"
+                " all of the times do that the statement compares it with; write it without one, as"
+                " their clocks show it."
+            )
+
+    def _times_at(self, call: Call) -> list[tuple[Name, Moment]]:
+        """Return the times that a call reads; all of them where its place is not known."""
+        read = None if self._lineage is None else self._lineage.read_at(call.place)
+        names = self._times if read is None else self._named(read) & self._times.keys()
+        return [(name, time) for name in names for time in self._times[name]]
+
+    def require_texts(self, calls: Sequence[Call]) -> None:
+        """Raise where numbers become other texts than the tables write, or texts such numbers.
+
+        Raises:
+            SqlFault: a type would write a number differently, or read texts such as `02` as `2`.
+        """
+        for call in calls:
+            place = call.place
+            passed = None if self._lineage is None else self._lineage.passed_at(place)
+            if call.spells:
+                for column in self._of(passed):
+                    self._require_spelling(column)
+            is_text = call.name == CAST and call.types == ("VARCHAR",) and not call.literal
+            # not by a CAST of the statement, which says what is meant
+            is_implied = self._lineage is not None and not self._lineage.is_cast(place)
+            if is_text and is_implied and _READ_AS.fullmatch(call.result):
+                for column in self._of(passed):
+                    _require_canonical(column, call.result)
+
+    def _of(self, paths: Paths | None) -> list[Column]:
+        """Return the columns at `paths` that the statement computes with, all of them for None."""
+        names = self._columns.keys() if paths is None else self._named(paths)
+        return [each for name, each in self._columns.items() if name in names]
+
+    def _require_spelling(self, column: Column) -> None:
+        if isinstance(column.readings[0] if column.readings else None, MapOf | StructOf):
+            return  # objects become JSON also where only their keys are read
+        odd = _odd_numbers([column]).values()
+        for row, value in numbers(column.values) if odd else ():
+            if any(value == each and type(value) is type(each) for each in odd):
+                raise SqlFault(
+                    f"The statement turns numbers into text, and the {column.words} holds {value}"
+                    f" in row {row}, which its type writes as {_otherwise(value)}. Say the digits,"
+                    " as by format('{:.2f}', …), or declare it as 'json' in 'columns', which keeps"
+                    " its text."
+                )
 
     def _require_order(self, name: Name, calls: Sequence[Call]) -> None:
         """Raise where the times that meet in a column cannot be compared by their clocks."""
@@ -234,7 +302,7 @@ class Originals:
             return None
         of = list(self._columns)
         if self._lineage is not None:
-            sources = self._named(self._lineage.at(("data", EVERY, name)).values)
+            sources = self._named(self._lineage.sources(name))
             of = [each for each in of if each in sources]
         odd = _odd_numbers(self._columns[name] for name in of)
         written = self._times_as_written([name for name in of if name in self._times])
@@ -364,6 +432,26 @@ def _require_numbers(column: Column) -> None:
                 f"The {column.words} holds {whole[1]} in row {whole[0]} and {part[1]} in row"
                 f" {part[0]}, which together need more than 38 digits."
             )
+
+
+def _otherwise(value: float) -> float:
+    """Return a number in the form of the other type: 1 as 1.0, or 1.0 as 1."""
+    return float(value) if isinstance(value, int) else int(value)
+
+
+def _require_canonical(column: Column, result: str) -> None:
+    """Raise where a text that is compared with a number or a boolean is not written as one is."""
+    if column.readings[:1] != (Scalar.STRING,):
+        return
+    is_boolean = result == "BOOLEAN"
+    form = _BOOLEAN if is_boolean else _CANONICAL
+    texts = ((row, value) for row, value in enumerate(column.values) if isinstance(value, str))
+    if (odd := next((each for each in texts if form.fullmatch(each[1]) is None), None)) is not None:
+        raise SqlFault(
+            f"The {column.words} holds {shown(odd[1])} in row {odd[0]}, a text that is compared"
+            f" with {'booleans' if is_boolean else 'numbers'}, to which other texts are equal too."
+            f" Write CAST(… AS {result}) if that is meant, or compare it with texts."
+        )
 
 
 def _require_times(column: Column) -> None:

@@ -21,10 +21,12 @@ class Read(Lineage, frozen=True, kw_only=True):
     """The lineage of an expression.
 
     `compared` are the columns that are compared where it is, as they stand in the tables.
-    `over_rows`: it computes over many rows; `no_columns`: it counts rows of any content.
+    `over_rows`: it computes over many rows, so that those that pick these are among its `values`;
+    `made_of` are the others. `no_columns`: it counts rows of any content.
     """
 
     compared: Paths = frozenset()
+    made_of: Paths = frozenset()
     over_rows: bool = False
     no_columns: bool = False
 
@@ -40,6 +42,7 @@ def merged(parts: Iterable[Lineage]) -> Read:
         union(each.values for each in listed),
         union(each.picks for each in listed),
         compared=union(each.compared for each in reads),
+        made_of=union(getattr(each, "made_of", NOTHING) or each.values for each in listed),
         over_rows=any(each.over_rows for each in reads),
         no_columns=any(each.no_columns for each in reads),
     )
@@ -96,7 +99,11 @@ class Relation(Struct, frozen=True):
             found.append(self.whole)
         if not found:
             return None
-        read = merged(found)
+        return self.read(*found)
+
+    def read(self, *columns: Lineage) -> Read:
+        """Return the lineage of what reads these columns of it."""
+        read = merged(columns)
         return replace(read, compared=read.values) if self.is_table else read
 
     def renamed(self, alias: str, names: list[str]) -> Relation:

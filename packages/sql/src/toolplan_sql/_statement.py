@@ -24,6 +24,8 @@ COLUMNS: Final = frozenset({"COLUMN_REF", "SUBQUERY", "STAR", "POSITIONAL_REFERE
 """The classes of expressions that read columns."""
 _OPERANDS: Final = ("left", "right", "input", "lower", "upper", "child")
 _COMPARISONS: Final = frozenset({"COMPARISON", "BETWEEN", "COMPARE_IN", "COMPARE_NOT_IN"})
+_KNOWS_NULL: Final = frozenset({"COMPARE_DISTINCT_FROM", "COMPARE_NOT_DISTINCT_FROM"})
+_LIKES: Final = frozenset({"~~", "!~~", "~~*", "!~~*", "like_escape", "ilike_escape", "~~~"})
 _CLOCK_PARTS: Final = frozenset({
     "century", "date_part", "date_trunc", "datepart", "datetrunc", "day", "dayname", "dayofmonth",
     "dayofweek", "dayofyear", "decade", "hour", "isodow", "isoyear", "last_day", "minute",
@@ -117,10 +119,19 @@ def name_of(item: Node) -> str | None:
     return named.casefold() or None
 
 
+def operands_of(node: Node) -> list[Node]:
+    """Return the expressions that an operator, a comparison or a function takes."""
+    operands = [inner for key in _OPERANDS if (inner := node_at(node, key))]
+    return [*operands, *nodes_at(node, "children"), *arguments_of(node)]
+
+
+def _compares(node: Node) -> bool:
+    return not _COMPARISONS.isdisjoint({str(node.get("class")), str(node.get("type"))})
+
+
 def asked_by_clock(node: Node) -> list[Node]:
     """Return the columns that `node` asks for their day or hour, or compares with literals."""
-    operands = [inner for key in _OPERANDS if (inner := node_at(node, key))]
-    operands += [*nodes_at(node, "children"), *arguments_of(node)]
+    operands = operands_of(node)
     columns = [each for each in operands if each.get("class") == "COLUMN_REF"]
     if node.get("class") == "CAST":
         is_asked = text_of(node_at(node, "type_expr"), "type_name").casefold() == "date"
@@ -129,11 +140,8 @@ def asked_by_clock(node: Node) -> list[Node]:
     else:
         others: list[Json] = [each for each in operands if each not in columns]
         inner = {str(each.get("class")) for each in nodes_of(others)}
-        kinds = {str(node.get("class")), str(node.get("type"))}
-        is_comparison = not _COMPARISONS.isdisjoint(kinds)
-        is_asked = (
-            is_comparison and len(columns) == 1 and inner.isdisjoint(("COLUMN_REF", "SUBQUERY"))
-        )
+        is_alone = len(columns) == 1 and inner.isdisjoint(("COLUMN_REF", "SUBQUERY"))
+        is_asked = is_alone and _compares(node)
     return columns if is_asked else []
 
 
@@ -175,7 +183,8 @@ _READS_ENTRIES: Final = frozenset(
     {"entries", "cardinality", "element_at", "map_entries", "map_keys", "map_values"}
 )
 _READS_KEYS: Final = re.compile(r"json.*|to_json|(array|row)_to_json|struct_(keys|values)")
-_TEXT_TYPES: Final = frozenset({"json", "varchar", "text", "string", "char", "map"})
+TEXT_TYPES: Final = frozenset({"json", "varchar", "text", "string", "char", "map"})
+"""The names of types that are text, or may hold any."""
 _EXTRACTS: Final = frozenset({"struct_extract", "array_extract", "struct_extract_at"})
 MAX_DEPTH: Final = 100
 """Maximum number of brackets and CASEs open at one place of a statement."""
@@ -287,6 +296,16 @@ def _shape_problems(node: Node) -> Iterator[str]:
         yield "A sample is not allowed in a statement: it would give other rows each time."
     if node.get("class") == "PARAMETER":
         yield "A statement has no parameters; write the value itself."
+    is_tried = node.get("type") == "OPERATOR_TRY"
+    if is_tried and any(each.get("class") == "CAST" for each in nodes_of(node)):
+        yield "TRY makes a null of each value that CAST does not read; write TRY(…) within it."
+    if _compares_null(node):
+        yield "A comparison with NULL is true for no row; write IS NULL, or IS NOT NULL."
+    if operator := _taken_by_arrow(node):
+        yield (
+            f"'->' takes all that follows, also {operator!r}; put brackets around what it reads:"
+            " (v->'name')."
+        )
     names = texts_at(node, "column_names")
     if (
         node.get("class") == "COLUMN_REF"
@@ -298,6 +317,34 @@ def _shape_problems(node: Node) -> Iterator[str]:
             f"{name!r} reads the clock; write the day as a literal: DATE '2025-10-12'. If it is a"
             f" column, put its table before it: t.{name}."
         )
+
+
+def _compares_null(node: Node) -> bool:
+    is_like = text_of(node, "function_name") in _LIKES
+    is_comparison = _compares(node) and node.get("type") not in _KNOWS_NULL
+    return (is_comparison or is_like) and any(map(_is_null, operands_of(node)))
+
+
+def _is_null(expression: Node) -> bool:
+    """Return whether an expression is NULL, of whatever type, or a row that has it."""
+    if expression.get("class") == "CAST":
+        return _is_null(node_at(expression, "child"))
+    if text_of(expression, "function_name") == "row":
+        return any(map(_is_null, arguments_of(expression)))
+    return node_at(expression, "literal").get("kind") == "NULL_LITERAL"
+
+
+def _taken_by_arrow(node: Node) -> str:
+    """Return the operator that `->` takes into the name of a field, empty where it takes none.
+
+    In a function of a list, which uses the name on the left, the arrow is of another kind.
+    """
+    taken = node_at(node, "expr")
+    if node.get("syntax_type") != "SINGLE_ARROW" or not taken.get("is_operator"):
+        return ""
+    name = texts_at(node_at(node, "lhs"), "column_names")
+    is_used = any(texts_at(each, "column_names")[:1] == name[:1] for each in nodes_of(taken))
+    return "" if name and is_used else text_of(taken, "function_name")
 
 
 def no_table(name: str, tables: Collection[str]) -> str:
@@ -372,7 +419,7 @@ def _use(nodes: list[Node], own: set[str]) -> Use:
     casts = {text_of(node, "type_name").casefold() for node in nodes if node.get("class") == "TYPE"}
     return Use(
         fields=any(_reads_field(node, tables) for node in nodes),
-        keys=any(_READS_KEYS.fullmatch(name) for name in called) or bool(casts & _TEXT_TYPES),
+        keys=any(_READS_KEYS.fullmatch(name) for name in called) or bool(casts & TEXT_TYPES),
         entries=bool(called & _READS_ENTRIES),
     )
 

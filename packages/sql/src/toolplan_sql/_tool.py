@@ -275,7 +275,7 @@ class _SqlCall:
             if rows[name]:
                 values = {column.name[1]: column.values for column in listed}
                 database.load(name, binding.tables[name], values, len(rows[name]))
-        result = database.run(statement, self._limits.rows)
+        result = database.run(statement, binding.result, binding.calls, self._limits.rows)
         for column in () if originals.are_plain else binding.result:
             if write := originals.writer(column.name, column.type):
                 for row in result:
@@ -313,6 +313,7 @@ def _bound(
         )
         raise SqlFault(f"No row has a column {fault.column!r}. {hint}") from fault
     originals.require_clocks(binding.calls)
+    originals.require_texts(binding.calls)
     require_literals(binding.calls)
     if roundings(binding.calls) and (doubles := originals.as_doubles(binding.tables)):
         others: tuple[Call, ...] = ()
@@ -381,8 +382,8 @@ def try_sql() -> str:
     """
     check = Check(_DEFAULT_LIMITS.memory_mb, _DEFAULT_LIMITS.seconds)
     sql = (
-        "SELECT CAST(date_trunc('month', day) AS DATE) AS month, sum(n + 1) AS n, max(id) AS id"
-        " FROM t WHERE day >= '2026-01-01' GROUP BY 1"
+        "SELECT CAST(date_trunc('month', day) AS DATE) AS month, sum(n::INT + 1) AS n,"
+        " max(id) AS id FROM t WHERE day >= '2026-01-01' GROUP BY 1"
     )
     rows: Json = [{"day": "2026-01-31", "n": 1, "id": 2**64}, {"day": "2025-01-31", "n": 2}]
     arguments: dict[str, Json] = {"sql": sql, "tables": {"t": rows}}
