@@ -197,6 +197,15 @@ def read_entry(row: Row, is_free: Callable[[Row], bool]) -> RunEntry:
     return RunEntry(run, created, state, digest, question, tools, left)
 
 
+def read_counts(rows: Iterable[Row]) -> dict[RunState, int]:
+    """Return the number of runs in each status, of rows of a status and a count."""
+    found = dict.fromkeys(RunState, 0)
+    for status, count in rows:
+        known = str(status) in [*RunState]
+        found[RunState(str(status)) if known else RunState.IN_DOUBT] += int(str(count))
+    return found
+
+
 def steps_of(plan: Json) -> list[dict[str, Json]]:
     """Return the steps of a plan in JSON."""
     steps = plan.get("steps") if isinstance(plan, dict) else None

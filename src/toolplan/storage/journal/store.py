@@ -29,6 +29,7 @@ from toolplan.storage.journal.reading import (
     RunRecord,
     groups_from,
     groups_of,
+    read_counts,
     read_cursor,
     read_entry,
     read_events,
@@ -116,11 +117,7 @@ class Store(ABC):
 
     def counts(self) -> dict[RunState, int]:
         """Return the number of runs in each status; a damaged one is in doubt, as in `runs`."""
-        found = dict.fromkeys(RunState, 0)
-        for status, count in self._read(COUNTS, ()):
-            known = str(status) in [*RunState]
-            found[RunState(str(status)) if known else RunState.IN_DOUBT] += int(str(count))
-        return found
+        return read_counts(self._read(COUNTS, ()))
 
     def entry(self, run: str) -> RunEntry:
         """Return the entry of one run.
@@ -343,10 +340,7 @@ class Store(ABC):
         self._claims.drop(lease.run)
 
     def revoke(self, run: str, owner: str) -> bool:
-        """End the lease that `owner`, which is gone for certain, has of `run`.
-
-        What it would still write is refused from then on. Return whether it had the lease.
-        """
+        """End the lease of `owner`, which is gone and writes no more; return whether it had it."""
         return bool(self._driver.do(lambda query: query(REVOKE, (run, owner)), is_one=True))
 
     def is_current(self, lease: Lease) -> bool:
