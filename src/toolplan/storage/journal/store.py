@@ -235,10 +235,7 @@ class Store(ABC):
         return recordings_of(names, self._results, set(tools), most)
 
     def worker_runs(self, *, make: bool = False) -> WorkerRuns | None:
-        """Return the runs that workers take; None where they have never shared the journal.
-
-        With `make` they share it from now on, where they can.
-        """
+        """Return the runs that workers take; None before they share it, which `make` begins."""
         return None
 
     @abstractmethod
