@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import date
 from typing import Any, Literal
 
 import pytest
@@ -43,6 +44,25 @@ class Catch(TypedDict):
     cost_eur: float
 
 
+class Inspection(TypedDict):
+    id: str
+    barge_id: str
+    date: date
+    next_due: date
+
+
+class Callout(TypedDict):
+    id: str
+    reported: date
+    closed: date | None
+
+
+class Lease(TypedDict):
+    id: str
+    signed: date
+    begins: date
+
+
 @toolplan.tool(effects="read")
 def list_fishermen(town: str | None = None) -> list[Fisherman]:
     """Return the fishermen."""
@@ -61,7 +81,27 @@ def list_catches(barge_id: str | None = None) -> list[Catch]:
     return []
 
 
-TOOLS = toolplan.Toolbox([list_fishermen, list_barges, list_catches, sql_tool()])
+@toolplan.tool(effects="read")
+def list_inspections(barge_id: str | None = None) -> list[Inspection]:
+    """Return the inspections."""
+    return []
+
+
+@toolplan.tool(effects="read")
+def list_callouts() -> list[Callout]:
+    """Return the callouts."""
+    return []
+
+
+@toolplan.tool(effects="read")
+def list_leases() -> list[Lease]:
+    """Return the leases."""
+    return []
+
+
+TOOLS = toolplan.Toolbox(
+    [list_fishermen, list_barges, list_catches, list_inspections, list_callouts, list_leases]
+).with_tools(sql_tool())
 PLANNER = OfflinePlanner()
 
 
@@ -97,6 +137,9 @@ def steps_of(question: str) -> list[dict[str, Any]]:
         ("what share of the barges is under repair?", "avg(CASE WHEN under_repair"),
         ("sum of the catch costs", "sum(catches.cost_eur)"),
         ("lowest weight among the catches", "min(catches.weight_kg)"),
+        ("inspections in May 2026", "WHERE date >= '2026-05-01' AND date <= '2026-05-31'"),
+        ("callouts per month", "callouts.reported"),
+        ("callouts closed in May 2026", "WHERE closed >= '2026-05-01'"),
     ],
 )
 def test_a_measure_is_read_by_its_unit_or_adjective(question: str, condition: str) -> None:
@@ -115,6 +158,8 @@ def test_either_of_two_unknown_places_is_one_call_each() -> None:
         "barges built since May",  # a year has no months
         "barges from 1990",  # built, or of that year in another way
         "catches dearer than 5",
+        "leases from May 2026",  # signed then, or begun
+        "top 3 species by price per kg",  # the average, or the highest
     ],
 )
 def test_what_is_not_sure_is_asked(question: str) -> None:

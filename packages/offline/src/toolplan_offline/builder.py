@@ -187,15 +187,11 @@ class Builder:
 
     def routes(self, here: Entity, there: Entity) -> list[Route]:
         """Return the ways from one thing to another, the closest first."""
-        found = [
-            Route(mine.ref, mine, theirs)
-            for mine in here.keys
-            for theirs in there.keys
-            if mine.ref == theirs.ref
-        ]
-        own = {r.ref for r in found if r.theirs is there.fields.get("id")}
+        pairs = ((m, t) for m in here.keys for t in there.keys if m.ref == t.ref)
+        found, own = [Route(m.ref, m, t) for m, t in pairs], there.fields.get("id")
+        owned = {r.ref for r in found if r.theirs is own}
         return sorted(
-            (r for r in found if r.theirs is there.fields.get("id") or r.ref not in own),
+            (r for r in found if r.theirs is own or r.ref not in owned),
             key=lambda r: (self._distance(r.ref, here, there), r.ref, r.mine.name, r.theirs.name),
         )
 
@@ -210,10 +206,8 @@ class Builder:
     def _checked(self, here: Entity, there: Entity) -> list[Route]:
         found = self.routes(here, there)
         first = [r for r in found if found and r.ref == found[0].ref]
-        for fields, of in (
-            ({r.mine.name for r in first}, here),
-            ({r.theirs.name for r in first}, there),
-        ):
+        ends = ({r.mine.name for r in first}, here), ({r.theirs.name for r in first}, there)
+        for fields, of in ends:
             if len(fields) > 1:
                 raise Cannot(f"{' or '.join(sorted(fields))} of a {of.name}: which is meant?")
         return [r for r in found if r in first or self._distance(r.ref, here, there) < 2]
@@ -294,9 +288,8 @@ class Builder:
             tables[source.step] = source
             theirs = sql.name(route.theirs.name)
             inner = f"SELECT {theirs} FROM {sql.name(source.step)} WHERE {theirs} IS NOT NULL"
-            if link.negated:
-                return f"({column} IS NULL OR {column} NOT IN ({inner}))"
-            return f"{column} IN ({inner})"
+            none = f"({column} IS NULL OR {column} NOT IN ({inner}))"
+            return none if link.negated else f"{column} IN ({inner})"
         raise Cannot(f"Nothing ties {e.name}s to {link.to.entity}s")
 
     # --- computing

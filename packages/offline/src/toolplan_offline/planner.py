@@ -105,9 +105,6 @@ MAX_CHARACTERS: Final = 2_000
 """Maximum number of characters of a question."""
 _PLACES: Final = {"first": 0, "second": 1, "third": 2, "1": 0, "2": 1, "3": 2}
 _COUNTED: Final = re.compile(r"(?:the |option |number |no\.? ?|#)*(\d+|[a-z]+)(?: (?:one|option))?")
-_IDLE: Final = frozenset(
-    ["a", "i", "it", "mean", "meant", "ok", "okay", "one", "please", "the", "yes"]
-)
 _UNREADABLE: Final = (TypeError, ValueError, KeyError, AttributeError, StopIteration)
 
 
@@ -293,7 +290,7 @@ def _chosen_option(options: tuple[str, ...], reply: str) -> int | None:
     which = counted[1] if counted else ""
     if which in _PLACES:
         return _PLACES[which] if _PLACES[which] < len(options) else None
-    said = set(re.findall(r"\w+", reply.lower())) - _IDLE
+    said = set(re.findall(r"\w+", reply.lower())) - ENGLISH.classes["idle"]
     if not said and len(options) == 1 and re.fullmatch(r"\W*(yes|ok|okay)\b.*", reply.lower()):
         return 0
     having = [

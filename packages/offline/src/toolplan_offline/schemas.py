@@ -21,7 +21,6 @@ from toolplan_offline.words import plural, singular, spoken
 Node = Mapping[str, Any]
 _EVENT: Final = re.compile(r"date|day|time(stamp)?|(?!updat|modif)\w+([eil]d|[hn]t|en|wn)_(on|at)")
 _HAPPENED: Final = re.compile(_EVENT.pattern + r"|(?!updat|modif)\w+([eil]d|[hn]t|en|wn)")
-_AHEAD: Final = re.compile(r"\w*(due|next|expir|until|deadline|valid)\w*")
 _OPEN: Final = re.compile(r"\w+_(after|since|before|until|from|to)")
 _JSON_TYPES: Final = ("string", "number", "integer", "boolean")
 
@@ -412,10 +411,7 @@ def _refer(entity: Entity, entities: Mapping[str, Entity]) -> None:
 def _own_day(entity: Entity) -> str:
     """Return the date on which a thing happened, if its name says so, and all things have it."""
     days = [f for f in entity.fields.values() if f.kind == "date"]
+    needed = [f.name for f in days if not f.nullable or len(days) == 1]
+    exact = [name for name in needed if name in ("date", "day")] or needed
     event = _EVENT if entity.label else _HAPPENED  # what has a name stays when it has happened
-    own = [f.name for f in days if event.fullmatch(f.name) and not (f.nullable and days[1:])]
-    rest = [
-        f for f in days if f.name not in own and not f.nullable and not _AHEAD.fullmatch(f.name)
-    ]
-    exact = [name for name in own if name in ("date", "day")]
-    return (exact or own)[0] if exact or (len(own) == 1 and not rest) else ""
+    return exact[0] if len(exact) == 1 and event.fullmatch(exact[0]) else ""
