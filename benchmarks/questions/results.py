@@ -42,6 +42,8 @@ def one_table(tables: Sequence[Sequence[Row]]) -> list[Row]:
 def rows_of(value: Json) -> list[dict[str, Json]]:
     """Return the rows of an output, of the one step that gives something."""
     inner = next(iter(value.values())) if isinstance(value, dict) and len(value) == 1 else value
+    if isinstance(inner, list) and inner and all(isinstance(each, list) for each in inner):
+        inner = [row for each in inner if isinstance(each, list) for row in each]  # of `for_each`
     match shape_of(inner, NO_HINTS):
         case Rows(rows=rows):
             return list(rows)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from functools import cache
@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from benchmarks.generated_questions.domains import DOMAINS
 from benchmarks.generated_questions.families import generate
-from benchmarks.questions.blind import vet
+from benchmarks.questions.blind import frozen, vet
 from toolplan.schema.tool import Toolbox
 from toolplan_demo import demo_tools
 from toolplan_demo.database import open_database
@@ -152,10 +152,24 @@ def _practice(*, hints: bool) -> Domain:
     return Domain(lambda: vet.tools(hints=hints), vet.database)
 
 
-def blind(name: str, domain: Domain, today: str) -> Iterator[Talk]:
+@cache
+def _digs(*, hints: bool) -> Domain:
+    return Domain(lambda: frozen.tools("digs", hints=hints), lambda: frozen.database("digs"))
+
+
+def _frozen(*, hints: bool) -> Iterator[Talk]:
+    return blind(
+        frozen.content("digs")["questions"], _digs(hints=hints), frozen.today("digs").isoformat()
+    )
+
+
+def _vets(*, hints: bool) -> Iterator[Talk]:
+    return blind(frozen.content("vet"), _practice(hints=hints), vet.TODAY.isoformat())
+
+
+def blind(rows: Iterable[Mapping[str, Any]], domain: Domain, today: str) -> Iterator[Talk]:
     """Yield the questions of a file of `blind` about `domain`."""
-    path = Path(__file__).parent / "blind" / f"{name}.json"
-    for row in json.loads(path.read_text(encoding="utf-8")):
+    for row in rows:
         kind = "answered" if len(row) > 1 else "to be asked"
         yield Talk(kind, [Turn(**row)], domain, today)
 
@@ -167,7 +181,10 @@ SETS: Final[Mapping[str, Callable[[], Iterator[Talk]]]] = {
     "aggregates": _aggregates,
     "dialogues": _dialogues,
     "generated": lambda: generated((1,), 12),
-    "blind-demo": lambda: blind("demo", demo(), TODAY),
-    "blind-hinted": lambda: blind("vet", _practice(hints=True), vet.TODAY.isoformat()),
-    "blind-plain": lambda: blind("vet", _practice(hints=False), vet.TODAY.isoformat()),
+    "blind-demo": lambda: blind(frozen.content("demo"), demo(), TODAY),
+    "blind-hinted": lambda: _vets(hints=True),
+    "blind-plain": lambda: _vets(hints=False),
+    "frozen-demo": lambda: blind(frozen.content("demo_2"), demo(), TODAY),
+    "frozen-hinted": lambda: _frozen(hints=True),
+    "frozen-plain": lambda: _frozen(hints=False),
 }
