@@ -259,6 +259,8 @@ def snapshot(result: object, *, depth: int, size: int, kept: Budget | None = Non
 
 
 class _Snapshot:
+    """Copies one result of a tool as JSON, within a depth and a size."""
+
     __slots__ = ("_depth", "_left", "_size")
 
     def __init__(self, depth: int, size: int) -> None:

@@ -174,7 +174,7 @@ class RunParked(_Array, frozen=True, tag="run-parked"):
 
 
 class StepStarted(_OfStep, frozen=True, tag="step-started"):
-    """A step has its inputs, and its first call follows; `items` counts `for_each`."""
+    """A step has its inputs, and its first call follows; `items` is the length of `for_each`."""
 
     items: int | None
     at: float

@@ -38,7 +38,7 @@ class StepRun(Struct, frozen=True):
 
     @property
     def in_doubt(self) -> tuple[int | None, ...]:
-        """The items of the calls that wait for a decision, None without `for_each`."""
+        """The positions of the items in doubt; (None,) where a step has no `for_each`."""
         return tuple(each.item for each in self.doubts)
 
 

@@ -263,7 +263,7 @@ def _standing(given: object, keys: Keys) -> Standing:
 
 def _json(value: object, keys: Keys, depth: int = 0) -> Json:
     if depth > _MOST_DEPTH:
-        raise PolicyError(f"{keys[-1]!r} nests too deep.", keys)
+        raise PolicyError(f"{keys[-1]!r} is nested too deeply.", keys)
     match value:
         case None | bool() | int() | str():
             return value
@@ -335,7 +335,7 @@ def parse_policy(text: str, file: str = "policy") -> Policy:
     except tomllib.TOMLDecodeError as error:
         raise PolicyError(f"{file}: not valid TOML: {error}.") from None
     except RecursionError:
-        raise PolicyError(f"{file}: the policy nests too deep.") from None
+        raise PolicyError(f"{file}: the policy is nested too deeply.") from None
     except PolicyError as error:
         line = line_of(text, error.keys)
         place = file if line is None else f"{file}:{line}"

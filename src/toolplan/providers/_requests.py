@@ -90,9 +90,9 @@ class Changes(Struct, frozen=True):
     """Changes to the usual request.
 
     Attributes:
-        left_out: names of `SETTABLE`, and keywords of the schema behind `schema:`.
+        left_out: names from `SETTABLE`, and keywords of JSON Schema, written `schema:KEYWORD`.
         most_tokens: the largest limit of tokens that the endpoint takes, where it said so.
-        object_only: whether any JSON object is asked for in place of one of a schema.
+        object_only: whether to ask for any JSON object, not for one that fits the schema.
     """
 
     left_out: frozenset[str] = frozenset()

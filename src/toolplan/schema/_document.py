@@ -293,7 +293,7 @@ def tool_version(item: Mapping[str, Json]) -> str:
 
 
 def flat(raw: Json) -> dict[str, Json]:
-    """Return a schema with local references, and combinations for one value, written out.
+    """Return a schema with its local references and combinations merged into one flat schema.
 
     `{"anyOf": [{"type": "string"}, {"type": "null"}]}` becomes `{"type": ["string", "null"]}`. A
     part that is too deep, too large, or refers elsewhere, becomes `{}`: its values are unknown.

@@ -299,7 +299,7 @@ class Asked(NamedTuple):
 
 
 class ScriptedPlanner:
-    """Returns `proposals` one after the other, and then the last one again.
+    """Returns `proposals` one after the other, and from then on always the last one.
 
     A text is a draft in the dialect `toolplan`. `asked` holds all questions.
     """

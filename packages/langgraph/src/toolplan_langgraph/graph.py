@@ -84,7 +84,7 @@ def build_graph(
 def _node(
     name: str, nodes: Nodes, opened: OpenModels
 ) -> Callable[[State, RunnableConfig], Awaitable[Goto]]:
-    """Return a node that ends the graph with the reason where a limit is reached."""
+    """Return the node `name`; where it stops or its model fails, `give_up` follows."""
 
     async def node(state: State, config: RunnableConfig) -> Goto:
         configured = nodes.configured(config.get("configurable", {}), opened)

@@ -275,7 +275,7 @@ class Builder:
         return self._is_single(to) and any(r.ref == f"{s.entity}.id" for r in self.routes(e, there))
 
     def _semi_join(self, e: Entity, link: Link, tables: dict[str, Source]) -> str:
-        """Return the condition that rows belong to one of a set, or to none."""
+        """Return the SQL that a row belongs to a record of the linked set; negated, to none."""
         for route in self._checked(e, self.lex.entities[link.to.entity]):
             if not route.mine.column or not route.theirs.column:
                 continue

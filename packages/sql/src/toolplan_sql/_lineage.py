@@ -439,7 +439,7 @@ def _column_of(path: Path) -> tuple[str, str]:
 
 
 def _selected(read: Read, rows: Paths, membership: Paths) -> Lineage:
-    """Return the lineage of a column of a result that is made of an expression."""
+    """Return the lineage of a result column that an expression computes."""
     if not read.over_rows:
         return Read(read.values, read.picks | rows, compared=read.compared)
     counted = membership if read.no_columns else NOTHING

@@ -174,12 +174,12 @@ def _literal_problems(context: PlanContext, kind: str) -> Iterator[Problem]:
 
 
 def _days_problem(call: Call, place: str, days: Days) -> Problem:
-    above, name = place.rsplit("/", 1)
+    parent, name = place.rsplit("/", 1)
     if days.problem is not None:
         wanted = "Write the day as YYYY-MM-DD, or ask back."
         return call.problem(f"{name}: {days.problem}", place, wanted)
-    above = call.pointer + above
-    edits = (Edit(f"{above}/{escape_pointer(n)}", day) for n, day in days.values.items())
+    parent = call.pointer + parent
+    edits = (Edit(f"{parent}/{escape_pointer(n)}", day) for n, day in days.values.items())
     return call.problem(f"{name}: {days.said}.", place, None, Fix(True, tuple(edits)))
 
 

@@ -74,7 +74,7 @@ class StandardError:
         self._thread.start()
 
     def close(self) -> None:
-        """Close this process's end: the thread ends with the server's."""
+        """Close this end of the pipe; the thread ends when the server closes its end."""
         self.file.close()
 
     def ending(self, wait_s: float) -> str:

@@ -400,8 +400,10 @@ def _resolved(
     secrets: list[str] = []
     for name, text in written.items():
         values[name], found = resolved(text, environment, f"{place}.{name}")
-        if not name or "=" in name or "\0" in name + values[name]:
-            raise ToolObjectError(f"{place}: {name!r} cannot be a name, or holds a NUL character.")
+        if not name or "=" in name or "\0" in name:
+            raise ToolObjectError(f"{place}: {name!r} cannot be a name: empty, or with = or NUL.")
+        if "\0" in values[name]:
+            raise ToolObjectError(f"{place}: the value of {name!r} has a NUL character in it.")
         secrets.extend(found)
         if found or sounds_secret(name):
             secrets.append(values[name])

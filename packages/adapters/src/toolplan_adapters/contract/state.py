@@ -175,7 +175,7 @@ def listed(names: list[str]) -> str:
 
 
 def intent_of(fields: Json) -> Intent:
-    """Return the intent in `fields`, the value of `STATE.intent`; null is as if it was missing.
+    """Return the intent in `fields`, the value of `STATE.intent`; a null counts as missing.
 
     Raises:
         StateError: it is invalid.

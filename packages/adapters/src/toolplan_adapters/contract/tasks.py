@@ -96,7 +96,7 @@ def make_tasks(
     def task(contract: Contract) -> Task:
         agent = contract.agent
         read = {link.producer for link in links if link.consumer == agent}
-        # those that another one waits for are implied
+        # an agent that a nearer one already waits for needs no edge
         direct = before[agent] - {far for near in before[agent] for far in _all(near, before)}
         return Task(
             id=ids[agent],

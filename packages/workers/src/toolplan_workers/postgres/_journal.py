@@ -278,15 +278,15 @@ WRITERS: Final = 4
 class PostgresJournal(Store):
     """The events of runs in a Postgres database; a `Store` for processes on many machines.
 
-    Every commit is synced, and leases count on the server's clock, as do the times at which runs
-    are made unless `clock` returns them. `owner` names this object, and `locks` are names that are
-    held until this object is closed or its process ends.
+    Every commit is synced. Leases use the clock of the server, and so do the creation times of
+    runs, unless `clock` is given. `owner` names this object; the names in `locks` are held until
+    the object is closed or its process ends.
 
     Attributes:
         conninfo: how another client connects to the database.
         transaction: commits all of its block, which has a connection, or nothing.
-        rows: returns the rows of one statement, with values at `%s` or `%(name)s`; it may be done
-            twice.
+        rows: returns the rows of one statement, with values at `%s` or `%(name)s`; after a
+            lost connection the statement may run twice.
     """
 
     _driver: PostgresDriver
