@@ -1152,8 +1152,7 @@ export interface components {
          * @description Runs, the newest first; `next` is the cursor of those after them, null at the end.
          *
          *     A search ends after a while: `until` is the time of the last run that it looked at, and `next`
-         *     continues there. `stranded` reports every run without a worker, also if it is not in the list;
-         *     `counts` has the number of all runs by the status in the journal, whatever the filter.
+         *     continues there. `stranded` has every run without a worker, `counts` all runs by their status.
          */
         RunList: {
             /** Runs */

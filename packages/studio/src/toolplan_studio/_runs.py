@@ -32,6 +32,7 @@ from toolplan.plan.comparison import ABSENT, Absent
 from toolplan.plan.comparison import Change as Changed
 from toolplan.plan.path import Json
 from toolplan.storage.journal import RunEntry
+from toolplan.storage.journal.reading import steps_of
 from toolplan_studio import _run_wire as run_wire
 from toolplan_studio import _wire as wire
 from toolplan_studio._active import ActiveRuns
@@ -112,8 +113,7 @@ def run_list(
     end = time.monotonic() + _SEARCH_S
     found: list[run_wire.RunLine] = []
     until: float | None = None
-    size = limit + 1 if only == Filter() else _SEARCHED
-    for entry in _entries(app, size, after):
+    for entry in _entries(app, limit + 1 if only == Filter() else _SEARCHED, after):
         if len(found) == limit or (until is not None and time.monotonic() > end):
             break
         after, until = entry.cursor, entry.created_at
@@ -123,7 +123,7 @@ def run_list(
     else:
         after = ""  # there are no more
     stranded = [run_wire.StrandedOut.model_validate(each) for each in app.workers.stranded()]
-    counts = {state.value: count for state, count in app.needed_journal().counts().items()}
+    counts = app.needed_journal().counts()
     return run_wire.RunList(
         runs=found, next=after or None, until=until, stranded=stranded, counts=counts
     )
@@ -150,10 +150,7 @@ def _passes(entry: RunEntry, only: Filter, app: App) -> bool:
         plan = app.needed_journal().record(entry.run).plan
     except ToolplanError:
         plan = None
-    listed = plan.get("steps") if isinstance(plan, dict) else None
-    steps = [
-        each for each in (listed if isinstance(listed, list) else []) if isinstance(each, dict)
-    ]
+    steps = steps_of(plan)
     if only.tool and only.tool not in {str(each.get("tool")) for each in steps}:
         return False
     return is_said or any(

@@ -197,12 +197,11 @@ def read_entry(row: Row, is_free: Callable[[Row], bool]) -> RunEntry:
     return RunEntry(run, created, state, digest, question, tools, left)
 
 
-def read_counts(rows: Iterable[Row]) -> dict[RunState, int]:
+def read_counts(rows: Iterable[Row]) -> dict[str, int]:
     """Return the number of runs in each status, of rows of a status and a count."""
-    found = dict.fromkeys(RunState, 0)
+    found = {state.value: 0 for state in RunState}
     for status, count in rows:
-        known = str(status) in [*RunState]
-        found[RunState(str(status)) if known else RunState.IN_DOUBT] += int(str(count))
+        found[str(status) if status in found else RunState.IN_DOUBT.value] += int(str(count))
     return found
 
 

@@ -115,7 +115,7 @@ class Store(ABC):
         """
         return self._entries("", limit, after)
 
-    def counts(self) -> dict[RunState, int]:
+    def counts(self) -> dict[str, int]:
         """Return the number of runs in each status; a damaged one is in doubt, as in `runs`."""
         return read_counts(self._read(COUNTS, ()))
 
