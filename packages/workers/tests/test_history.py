@@ -47,7 +47,7 @@ def test_a_look_for_lost_jobs_reads_open_runs_only(history: Dispatch) -> None:
 
 
 def test_runs_are_counted_from_an_index(history: Dispatch) -> None:
-    assert seconds(history.journal.counts) < 0.3
+    assert history.journal.counts()["succeeded"] == _RUNS
     (plan,) = history.journal.rows(f"EXPLAIN (FORMAT JSON) {COUNTS}", ())
     assert "runs_by_status" in str(plan)
 
