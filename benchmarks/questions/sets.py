@@ -7,13 +7,13 @@ import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, Final
 
 from benchmarks.generated_questions.domains import DOMAINS
 from benchmarks.generated_questions.families import generate
-from benchmarks.questions.blind import frozen, vet
+from benchmarks.questions.blind.frozen import FOLDER, content, database, tools
 from toolplan.schema.tool import Toolbox
 from toolplan_demo import demo_tools
 from toolplan_demo.database import open_database
@@ -147,31 +147,24 @@ def generated(seeds: Sequence[int], each: int) -> Iterator[Talk]:
                 yield Talk(f"{name} {found.family}", [turn], here, domain.today.isoformat())
 
 
-@cache
-def _practice(*, hints: bool) -> Domain:
-    return Domain(lambda: vet.tools(hints=hints), vet.database)
-
-
-@cache
-def _digs(*, hints: bool) -> Domain:
-    return Domain(lambda: frozen.tools("digs", hints=hints), lambda: frozen.database("digs"))
-
-
-def _frozen(*, hints: bool) -> Iterator[Talk]:
-    return blind(
-        frozen.content("digs")["questions"], _digs(hints=hints), frozen.today("digs").isoformat()
-    )
-
-
-def _vets(*, hints: bool) -> Iterator[Talk]:
-    return blind(frozen.content("vet"), _practice(hints=hints), vet.TODAY.isoformat())
-
-
-def blind(rows: Iterable[Mapping[str, Any]], domain: Domain, today: str) -> Iterator[Talk]:
-    """Yield the questions of a file of `blind` about `domain`."""
+def _blind(rows: Iterable[Mapping[str, Any]], domain: Domain, today: str) -> Iterator[Talk]:
     for row in rows:
         kind = "answered" if len(row) > 1 else "to be asked"
         yield Talk(kind, [Turn(**row)], domain, today)
+
+
+def _blind_demo(name: str) -> Iterator[Talk]:
+    return _blind(json.loads((FOLDER / f"{name}.json").read_bytes()), demo(), TODAY)
+
+
+@cache
+def _frozen_domain(name: str, *, hints: bool) -> Domain:
+    return Domain(partial(tools, name, hints=hints), partial(database, name))
+
+
+def _frozen(name: str, *, hints: bool) -> Iterator[Talk]:
+    kept = content(name)
+    return _blind(kept.questions, _frozen_domain(name, hints=hints), kept.today.isoformat())
 
 
 SETS: Final[Mapping[str, Callable[[], Iterator[Talk]]]] = {
@@ -181,10 +174,10 @@ SETS: Final[Mapping[str, Callable[[], Iterator[Talk]]]] = {
     "aggregates": _aggregates,
     "dialogues": _dialogues,
     "generated": lambda: generated((1,), 12),
-    "blind-demo": lambda: blind(frozen.content("demo"), demo(), TODAY),
-    "blind-hinted": lambda: _vets(hints=True),
-    "blind-plain": lambda: _vets(hints=False),
-    "frozen-demo": lambda: blind(frozen.content("demo_2"), demo(), TODAY),
-    "frozen-hinted": lambda: _frozen(hints=True),
-    "frozen-plain": lambda: _frozen(hints=False),
+    "blind-demo": partial(_blind_demo, "demo"),
+    "blind-hinted": partial(_frozen, "vet", hints=True),
+    "blind-plain": partial(_frozen, "vet", hints=False),
+    "frozen-demo": partial(_blind_demo, "demo_2"),
+    "frozen-hinted": partial(_frozen, "digs", hints=True),
+    "frozen-plain": partial(_frozen, "digs", hints=False),
 }

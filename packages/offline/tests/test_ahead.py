@@ -1,27 +1,20 @@
 """Times of things that can lie ahead, and names of kinds in the singular."""
 
 import json
-from functools import cache
 from typing import Any
 
 import pytest
 
-from benchmarks.questions.blind import vet
-from toolplan import Toolbox
+from benchmarks.questions.blind.frozen import content, tools
 from toolplan.planners import Clarification, Draft, Question
 from toolplan_offline import OfflinePlanner
 
-TODAY = vet.TODAY.isoformat()  # Wednesday, 2026-03-18
+TODAY = content("vet").today.isoformat()  # Wednesday, 2026-03-18
 PLANNER = OfflinePlanner()
 
 
-@cache
-def tools(*, hints: bool = True) -> Toolbox:
-    return vet.tools(hints=hints)
-
-
 def steps(question: str, *, hints: bool = True) -> list[dict[str, Any]]:
-    proposal = PLANNER.plan(Question(question, TODAY), tools(hints=hints))
+    proposal = PLANNER.plan(Question(question, TODAY), tools("vet", hints=hints))
     assert isinstance(proposal, Draft), proposal
     return json.loads(proposal.text)["steps"]
 
@@ -75,7 +68,7 @@ def test_a_running_period_of_what_is_booked_is_all_of_it(
 def test_a_time_without_a_year_that_can_lie_ahead_is_asked(
     question: str, days: str, hints: bool
 ) -> None:
-    proposal = PLANNER.plan(Question(question, TODAY), tools(hints=hints))
+    proposal = PLANNER.plan(Question(question, TODAY), tools("vet", hints=hints))
     assert isinstance(proposal, Clarification), proposal
     assert f"Is {days} meant, or the last one before today?" in proposal.question
 
@@ -114,6 +107,6 @@ def test_an_identity_and_the_list_of_it_are_one_field(question: str) -> None:
     ["What will the number of appointments be next week?", "Will V3 have appointments tomorrow?"],
 )
 def test_what_will_be_is_asked_back(question: str) -> None:
-    proposal = PLANNER.plan(Question(question, TODAY), tools())
+    proposal = PLANNER.plan(Question(question, TODAY), tools("vet", hints=True))
     assert isinstance(proposal, Clarification)
     assert "ill" in str(proposal.unexplained)
