@@ -58,7 +58,8 @@ class Ledger:
         self._socket.recv(1)
         with self._file.open("rb") as file:
             file.seek(self._read)
-            lines = file.read()
+            found = file.read()
+        lines = found[: found.rfind(b"\n") + 1]  # the last one may be half written
         self._read += len(lines)
         return [Entry(*json.loads(line)) for line in lines.splitlines()]
 

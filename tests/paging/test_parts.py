@@ -41,7 +41,7 @@ NUMBERS_OF_A_PART: list[dict[str, Json]] = [
     # numbers of pages, under any name
     {"page": 1, "of": 3}, {"page": 0, "total": 3}, {"pageNumber": 2, "count": 3},
     {"page": {"number": 1, "total": 3, "page": 1}}, {"page": "1 of 3"}, {"currentPage": "1/3"},
-    # objects of counts, and lists of what is said of the rows
+    # objects with counts, and lists that describe the rows
     {"stats": {"total": 120, "returned": 50}}, {"counts": {"shown": 50, "all": 120}},
     {"result": {"from": 0, "to": 49, "total": 120}}, {"columns": ["id", "team"], "total": 120},
     {"warnings": ["Slow."], "from": 1, "to": 50, "all": 120}, {"errors": [], "matchCount": 120},

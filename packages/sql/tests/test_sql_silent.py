@@ -85,7 +85,7 @@ LARGE = 2**53 + 1
         ("v::DECIMAL", 0.12345, "makes 0.123 of 0.12345"),
         ("round(v::NUMERIC, 2)", 2.4449, "makes 2.445 of 2.4449"),
         ("power(v, 40)::HUGEINT", 3.5, "The CAST of power(…) to HUGEINT"),
-        ("TRY_CAST(v AS DOUBLE)", "n/a", "makes a null of n/a; name what is no value: nullif("),
+        ("TRY_CAST(v AS DOUBLE)", "n/a", "makes a null of n/a; write nullif("),
         ("sum(TRY_CAST(v AS INTEGER))", "x1", "makes a null of x1"),
         ("TRY_CAST(v AS DATE)", "31.12.2025", "makes a null of 31.12.2025"),
         ("TRY_CAST(v AS DECIMAL(10, 2))", "2,5", "makes a null of 2,5"),

@@ -87,7 +87,7 @@ def path_text(writing: Writing, value: Json) -> str:
 
 
 def is_left_out(writing: Writing, value: Json) -> bool:
-    """Return whether a value is null, which no text says: the parameter is left out."""
+    """Return whether the parameter is omitted: its value is null, which no request can carry."""
     if value is None and writing.differs_without:
         raise refused(
             writing, "null would be left out, and the service needs a value or has its own"

@@ -58,7 +58,7 @@ GUARDS = (
     # blank texts, and the null of JSON, are no values that could be lost
     "CREATE MACRO __kept(made, given, words) AS __unless(made IS NULL AND"
     " trim(CAST(given AS VARCHAR)) NOT IN ('', 'null'), words || ' a null of ' ||"
-    " CAST(given AS VARCHAR) || '; name what is no value: nullif(…, ''n/a'').', made)",
+    " CAST(given AS VARCHAR) || '; write nullif(…, ''n/a'') for a text that means null.', made)",
     "CREATE MACRO __exact(made, given, words, advice) AS __unless(len(__figures(given)) > 0"
     " AND __figures(given) <> __figures(made), words || ' ' || CAST(made AS VARCHAR) || ' of ' ||"
     " CAST(given AS VARCHAR) || advice, __kept(made, given, words))",

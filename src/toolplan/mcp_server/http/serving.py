@@ -155,7 +155,7 @@ def kept_secret(path: Path, new: bytes) -> tuple[bytes, bool]:
                 is_new = True
             except FileExistsError:
                 pass
-            finally:  # no secret is left behind
+            finally:  # it holds the secret
                 written.unlink()
         if os.name == "posix" and stat.S_IMODE(path.stat().st_mode) & 0o077:
             raise ToolplanError(

@@ -63,7 +63,7 @@ OTHER_NUMBERS: Final = _table(
 )
 """Last words of arguments whose number is no number of rows."""
 PIECES: Final = _table("chunk block batch part slice segment section portion page pg p tranche")
-"""Words in the name of an argument whose number may be that of a piece of the list."""
+"""Words in the names of arguments whose number may select a piece of the list."""
 NUMBERS: Final = _table("number num nr no index")
 PAGES: Final = _table("page pagenumber pagenum pageno pageindex currentpage pagenr")
 WEAK_PAGES: Final = _table("p pg number index")
@@ -115,7 +115,7 @@ NOT_ROWS: Final = _table(
     """
 )
 OF_TABLES: Final = _table("columns headers fields schema warnings errors notices messages links")
-"""Lists of what is said of the rows in another one."""
+"""Lists that describe the rows of another list."""
 SUMMED: Final = _table(
     "lines lineitems orderlines positions payments charges prices amounts costs fees scores points"
 )

@@ -23,7 +23,7 @@ _STEP: Final = 10
 _STATED_STEP: Final = 50
 """The largest page of a tool is a multiple of this; the second where the schema states a limit."""
 NEARLY: Final = 20
-"""A page that lacks fewer than one row in so many may be a full one from which rows were taken."""
+"""A page with less than a twentieth of its rows missing may be a full page that was filtered."""
 
 
 class Page(Struct, frozen=True):

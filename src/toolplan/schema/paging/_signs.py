@@ -13,7 +13,7 @@ from toolplan.schema.paging import _names as names
 from toolplan.schema.paging._facts import at, stems, whole
 from toolplan.schema.paging._names import folded
 from toolplan.schema.paging._results import Page, begins_later, page_of, verdict_on
-from toolplan.schema.paging._texts import begins_as_mark, is_ellipsis, said_in, texts_beside
+from toolplan.schema.paging._texts import begins_as_mark, is_mark, said_in, texts_beside
 
 if TYPE_CHECKING:
     from toolplan.schema.paging._arguments import Paging
@@ -202,7 +202,7 @@ def _marked(rows: list[Json], own: tuple[str, ...]) -> Part | None:
     if isinstance(last, list) and len(last) == 1 and not isinstance(first, list):
         last = last[0]
     if isinstance(last, str):
-        if before and is_ellipsis(last):
+        if before and is_mark(last):
             return Part(len(before), None, "has-more")
         is_other = bool(before) and not isinstance(first, str)
         return _said([(last, is_other or begins_as_mark(last))], len(before), own)
@@ -214,7 +214,7 @@ def _marked(rows: list[Json], own: tuple[str, ...]) -> Part | None:
 
 def _is_left_out(row: Json) -> bool:
     values = [*row.values()] if isinstance(row, dict) and len(row) > 1 else [row]
-    return all(isinstance(each, str) and is_ellipsis(each) for each in values)
+    return all(isinstance(each, str) and is_mark(each) for each in values)
 
 
 def _of_mark(mark: Mapping[str, Json], rows: list[Json], own: tuple[str, ...]) -> Part | None:
@@ -223,7 +223,7 @@ def _of_mark(mark: Mapping[str, Json], rows: list[Json], own: tuple[str, ...]) -
     if (part := _stated(page_of({"rows": rows, **said}), None, {})) is not None:
         return Part(part.rows, part.total, part.reason)
     texts = [(value, True) for value in mark.values() if isinstance(value, str)]
-    if (part := _said(texts, len(rows), own)) is not None or not any(map(is_ellipsis, mark)):
+    if (part := _said(texts, len(rows), own)) is not None or not any(map(is_mark, mark)):
         return part
     more = next(filter(None, map(whole, mark.values())), None)
     return (
@@ -249,7 +249,7 @@ def _pair(output: Json) -> list[dict[str, Json]]:
 
 
 def _other_lists(value: Json, path: Path | None, place: Path = ()) -> Iterator[dict[str, Json]]:
-    """Yield the objects of lists other than the one at `path`, each with what is said of that list.
+    """Yield each list but the one at `path`, in an object with the fields and texts about it.
 
     Of several lists in one object, a field belongs to the one that it is named after, and a text
     first of all to one that it names.

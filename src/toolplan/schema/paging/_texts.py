@@ -10,13 +10,13 @@ from typing import Final
 from msgspec import Struct
 
 from toolplan.plan.path import Json, Path
+from toolplan.plan.text.loose import is_ellipsis
 from toolplan.schema.paging import _names as names
 from toolplan.schema.paging._facts import NUMBER, at, number_in
 from toolplan.schema.paging._names import folded
 
 _MOST_SEARCHED: Final = 500
 _MOST_NOTES: Final = 20
-_ELLIPSIS: Final = re.compile(r"[\s\[(\"'_]*(?:\.{3,}|…)[\s\])\"'_]*")
 _BEGINS_AS_MARK: Final = re.compile(r"\s*(?:\.\.\.|…|[(\[+]|and\b|plus\b|\d)", re.I)
 _NO: Final = re.compile(r"\b(?:no|not|never|nothing|none|without|0|\w+n't)\b[^.;]{0,20}$")
 
@@ -121,9 +121,9 @@ def _numbers(pattern: re.Pattern[str], text: str) -> Iterator[int]:
         yield number_in(next(filter(None, found.groups())))
 
 
-def is_ellipsis(text: str) -> bool:
-    """Return whether `text` stands for what is left out, and says nothing else."""
-    return _ELLIPSIS.fullmatch(text) is not None
+def is_mark(text: str) -> bool:
+    """Return whether `text` is an ellipsis, bare or in brackets or quotes."""
+    return is_ellipsis(text.strip("[](){}\"'_ \t\n"))
 
 
 def begins_as_mark(text: str) -> bool:
