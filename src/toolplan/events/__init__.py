@@ -1,79 +1,41 @@
 """The events of a run, and its state: a fold of them."""
 
-from toolplan.events._kinds import (
-    ApprovalStaged,
-    AttemptFailed,
-    CallAnsweredLate,
-    CallDecided,
-    CallInDoubt,
-    CallIntended,
-    CallWaiting,
-    ConsentGiven,
-    Decision,
-    Event,
-    Failure,
-    ItemEnded,
-    PageEnded,
-    Partial,
-    PlanSettled,
-    RunApproved,
-    RunEnded,
-    RunEvent,
-    RunParked,
-    RunResumed,
-    RunStarted,
-    RunState,
-    RunWaiting,
-    StepArrived,
-    StepCancelled,
-    StepEvent,
-    StepFailed,
-    StepProgressed,
-    StepSkipped,
-    StepStarted,
-    StepState,
-    StepSucceeded,
-)
-from toolplan.events._run import Folding, Run, StepRun, apply, fold, part_to_json, to_json
-
-__all__ = [
-    "ApprovalStaged",
-    "AttemptFailed",
-    "CallAnsweredLate",
-    "CallDecided",
-    "CallInDoubt",
-    "CallIntended",
-    "CallWaiting",
-    "ConsentGiven",
-    "Decision",
-    "Event",
-    "Failure",
-    "Folding",
-    "ItemEnded",
-    "PageEnded",
-    "Partial",
-    "PlanSettled",
-    "Run",
-    "RunApproved",
-    "RunEnded",
-    "RunEvent",
-    "RunParked",
-    "RunResumed",
-    "RunStarted",
-    "RunState",
-    "RunWaiting",
-    "StepArrived",
-    "StepCancelled",
-    "StepEvent",
-    "StepFailed",
-    "StepProgressed",
-    "StepRun",
-    "StepSkipped",
-    "StepStarted",
-    "StepState",
-    "StepSucceeded",
-    "apply",
-    "fold",
-    "part_to_json",
-    "to_json",
-]
+from toolplan.events._kinds import ApprovalStaged as ApprovalStaged
+from toolplan.events._kinds import AttemptFailed as AttemptFailed
+from toolplan.events._kinds import CallAnsweredLate as CallAnsweredLate
+from toolplan.events._kinds import CallDecided as CallDecided
+from toolplan.events._kinds import CallInDoubt as CallInDoubt
+from toolplan.events._kinds import CallIntended as CallIntended
+from toolplan.events._kinds import CallWaiting as CallWaiting
+from toolplan.events._kinds import ConsentGiven as ConsentGiven
+from toolplan.events._kinds import Decision as Decision
+from toolplan.events._kinds import Event as Event
+from toolplan.events._kinds import Failure as Failure
+from toolplan.events._kinds import ItemEnded as ItemEnded
+from toolplan.events._kinds import PageEnded as PageEnded
+from toolplan.events._kinds import Partial as Partial
+from toolplan.events._kinds import PlanSettled as PlanSettled
+from toolplan.events._kinds import RunApproved as RunApproved
+from toolplan.events._kinds import RunEnded as RunEnded
+from toolplan.events._kinds import RunEvent as RunEvent
+from toolplan.events._kinds import RunParked as RunParked
+from toolplan.events._kinds import RunResumed as RunResumed
+from toolplan.events._kinds import RunStarted as RunStarted
+from toolplan.events._kinds import RunState as RunState
+from toolplan.events._kinds import RunWaiting as RunWaiting
+from toolplan.events._kinds import StepArrived as StepArrived
+from toolplan.events._kinds import StepCancelled as StepCancelled
+from toolplan.events._kinds import StepEvent as StepEvent
+from toolplan.events._kinds import StepFailed as StepFailed
+from toolplan.events._kinds import StepProgressed as StepProgressed
+from toolplan.events._kinds import StepSkipped as StepSkipped
+from toolplan.events._kinds import StepStarted as StepStarted
+from toolplan.events._kinds import StepState as StepState
+from toolplan.events._kinds import StepSucceeded as StepSucceeded
+from toolplan.events._run import Folding as Folding
+from toolplan.events._run import Run as Run
+from toolplan.events._run import StepRun as StepRun
+from toolplan.events._run import apply as apply
+from toolplan.events._run import fold as fold
+from toolplan.events._run import part_to_json as part_to_json
+from toolplan.events._run import to_json as to_json

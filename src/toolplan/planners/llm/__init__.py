@@ -1,17 +1,10 @@
 """Planning with a model: one request, one plan, and precise feedback on its faults."""
 
-from toolplan.planners.llm._planner import LLMPlanner, Style
-from toolplan.planners.llm._prompt import PROMPT_VERSION, kirha_messages
-from toolplan.planners.llm._reply import read_reply
-from toolplan.planners.llm._signature import argument_lines, signature_text, signatures_text
-
-__all__ = [
-    "PROMPT_VERSION",
-    "LLMPlanner",
-    "Style",
-    "argument_lines",
-    "kirha_messages",
-    "read_reply",
-    "signature_text",
-    "signatures_text",
-]
+from toolplan.planners.llm._planner import LLMPlanner as LLMPlanner
+from toolplan.planners.llm._planner import Style as Style
+from toolplan.planners.llm._prompt import PROMPT_VERSION as PROMPT_VERSION
+from toolplan.planners.llm._prompt import kirha_messages as kirha_messages
+from toolplan.planners.llm._reply import read_reply as read_reply
+from toolplan.planners.llm._signature import argument_lines as argument_lines
+from toolplan.planners.llm._signature import signature_text as signature_text
+from toolplan.planners.llm._signature import signatures_text as signatures_text

@@ -1,16 +1,10 @@
 """Answers: the results of a run as sentences, tables and insights."""
 
-from toolplan.show.answer._answer import Answer, Problem, answer
-from toolplan.show.answer.insights import Insight, InsightFunction, Thresholds
-from toolplan.show.answer.sections import ROWS, Section
-
-__all__ = [
-    "ROWS",
-    "Answer",
-    "Insight",
-    "InsightFunction",
-    "Problem",
-    "Section",
-    "Thresholds",
-    "answer",
-]
+from toolplan.show.answer._answer import Answer as Answer
+from toolplan.show.answer._answer import Problem as Problem
+from toolplan.show.answer._answer import answer as answer
+from toolplan.show.answer.insights import Insight as Insight
+from toolplan.show.answer.insights import InsightFunction as InsightFunction
+from toolplan.show.answer.insights import Thresholds as Thresholds
+from toolplan.show.answer.sections import ROWS as ROWS
+from toolplan.show.answer.sections import Section as Section

@@ -1,57 +1,32 @@
 """The journal: the events of runs in SQLite, from which runs are resumed."""
 
-from toolplan.storage.journal._sqlite import Journal, backup
-from toolplan.storage.journal.errors import (
-    JournalError,
-    LeaseHeld,
-    LeaseLost,
-    NotReached,
-    RecordsLost,
-)
-from toolplan.storage.journal.leases import Lease
-from toolplan.storage.journal.opening import Place, is_address, open_journal
-from toolplan.storage.journal.reading import BLOB, RunEntry, RunRecord, named_blobs
-from toolplan.storage.journal.records import (
-    KEPT_DURATIONS,
-    BadRecord,
-    from_record,
-    record_fields,
-    to_record,
-)
-from toolplan.storage.journal.recovery import Recovered, Slot, recover
-from toolplan.storage.journal.store import Pruning, Store, follow
-from toolplan.storage.journal.worker import Worker, WriterThread, settle
-from toolplan.storage.journal.writer import Writer
-
-__all__ = [
-    "BLOB",
-    "KEPT_DURATIONS",
-    "BadRecord",
-    "Journal",
-    "JournalError",
-    "Lease",
-    "LeaseHeld",
-    "LeaseLost",
-    "NotReached",
-    "Place",
-    "Pruning",
-    "RecordsLost",
-    "Recovered",
-    "RunEntry",
-    "RunRecord",
-    "Slot",
-    "Store",
-    "Worker",
-    "Writer",
-    "WriterThread",
-    "backup",
-    "follow",
-    "from_record",
-    "is_address",
-    "named_blobs",
-    "open_journal",
-    "record_fields",
-    "recover",
-    "settle",
-    "to_record",
-]
+from toolplan.storage.journal._sqlite import Journal as Journal
+from toolplan.storage.journal._sqlite import backup as backup
+from toolplan.storage.journal.errors import JournalError as JournalError
+from toolplan.storage.journal.errors import LeaseHeld as LeaseHeld
+from toolplan.storage.journal.errors import LeaseLost as LeaseLost
+from toolplan.storage.journal.errors import NotReached as NotReached
+from toolplan.storage.journal.errors import RecordsLost as RecordsLost
+from toolplan.storage.journal.leases import Lease as Lease
+from toolplan.storage.journal.opening import Place as Place
+from toolplan.storage.journal.opening import is_address as is_address
+from toolplan.storage.journal.opening import open_journal as open_journal
+from toolplan.storage.journal.reading import BLOB as BLOB
+from toolplan.storage.journal.reading import RunEntry as RunEntry
+from toolplan.storage.journal.reading import RunRecord as RunRecord
+from toolplan.storage.journal.reading import named_blobs as named_blobs
+from toolplan.storage.journal.records import KEPT_DURATIONS as KEPT_DURATIONS
+from toolplan.storage.journal.records import BadRecord as BadRecord
+from toolplan.storage.journal.records import from_record as from_record
+from toolplan.storage.journal.records import record_fields as record_fields
+from toolplan.storage.journal.records import to_record as to_record
+from toolplan.storage.journal.recovery import Recovered as Recovered
+from toolplan.storage.journal.recovery import Slot as Slot
+from toolplan.storage.journal.recovery import recover as recover
+from toolplan.storage.journal.store import Pruning as Pruning
+from toolplan.storage.journal.store import Store as Store
+from toolplan.storage.journal.store import follow as follow
+from toolplan.storage.journal.worker import Worker as Worker
+from toolplan.storage.journal.worker import WriterThread as WriterThread
+from toolplan.storage.journal.worker import settle as settle
+from toolplan.storage.journal.writer import Writer as Writer
