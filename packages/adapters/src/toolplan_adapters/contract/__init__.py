@@ -5,23 +5,47 @@ STATE, `ContractPlanner.propose` returns them as a plan, `state_of` writes the r
 the STATE, and `agent_tool` makes a tool of an agent.
 """
 
-from toolplan_adapters.contract.agents import Briefing as Briefing
-from toolplan_adapters.contract.agents import agent_tool as agent_tool
-from toolplan_adapters.contract.agents import input_schema as input_schema
-from toolplan_adapters.contract.contracts import Contract as Contract
-from toolplan_adapters.contract.contracts import ContractError as ContractError
-from toolplan_adapters.contract.contracts import Contracts as Contracts
-from toolplan_adapters.contract.contracts import Need as Need
-from toolplan_adapters.contract.contracts import Priority as Priority
-from toolplan_adapters.contract.contracts import Role as Role
-from toolplan_adapters.contract.contracts import Skill as Skill
-from toolplan_adapters.contract.contracts import load_contracts as load_contracts
-from toolplan_adapters.contract.contracts import read_text as read_text
-from toolplan_adapters.contract.intent import IntentReader as IntentReader
-from toolplan_adapters.contract.planner import ContractPlanner as ContractPlanner
-from toolplan_adapters.contract.planner import KnowledgeMode as KnowledgeMode
-from toolplan_adapters.contract.state import ClarificationNeeded as ClarificationNeeded
-from toolplan_adapters.contract.state import Intent as Intent
-from toolplan_adapters.contract.state import StateError as StateError
-from toolplan_adapters.contract.state import UnknownIntentError as UnknownIntentError
-from toolplan_adapters.contract.state import state_of as state_of
+from toolplan_adapters.contract.agents import Briefing, agent_tool, input_schema
+from toolplan_adapters.contract.contracts import (
+    Contract,
+    ContractError,
+    Contracts,
+    Need,
+    Priority,
+    Role,
+    Skill,
+    load_contracts,
+    read_text,
+)
+from toolplan_adapters.contract.intent import IntentReader
+from toolplan_adapters.contract.planner import ContractPlanner, KnowledgeMode
+from toolplan_adapters.contract.state import (
+    ClarificationNeeded,
+    Intent,
+    StateError,
+    UnknownIntentError,
+    state_of,
+)
+
+__all__ = [
+    "Briefing",
+    "ClarificationNeeded",
+    "Contract",
+    "ContractError",
+    "ContractPlanner",
+    "Contracts",
+    "Intent",
+    "IntentReader",
+    "KnowledgeMode",
+    "Need",
+    "Priority",
+    "Role",
+    "Skill",
+    "StateError",
+    "UnknownIntentError",
+    "agent_tool",
+    "input_schema",
+    "load_contracts",
+    "read_text",
+    "state_of",
+]
